@@ -1,0 +1,163 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// emit-image: LLVM IR of all code modules -> objects -> one image, whose bytes go into the weight store. Kernels go through LLVM
+// in chunks of a fixed number, each chunk in a context of its own, on as many threads as there are; the image does not depend on
+// how many.
+
+#include "EmitObject.h"
+#include "Passes.h"
+#include "dlcrt/kernel_abi.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/Threading.h"
+
+using namespace mlir;
+
+namespace dlc::cpu {
+namespace {
+
+constexpr unsigned kKernelsPerChunk = 32;
+
+struct Chunk {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  llvm::SmallVector<char, 0> object;
+  std::string error;
+};
+
+struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitImage)
+  EmitImage(const BackendOptions &options) : options(options) {}
+  StringRef getArgument() const final { return "emit-image"; }
+  StringRef getDescription() const final { return "Compile the code modules into the image of the variant"; }
+  void getDependentDialects(DialectRegistry &registry) const final { registry.insert<LLVM::LLVMDialect, DlcDialect>(); }
+
+  /// Functions and globals of several code modules, in one.
+  static OwningOpRef<ModuleOp> merge(ArrayRef<ModuleOp> modules) {
+    OwningOpRef<ModuleOp> merged(ModuleOp::create(UnknownLoc::get(ModuleOp(modules.front()).getContext())));
+    for (ModuleOp module : modules) {
+      StringRef kernel = module->getAttrOfType<FlatSymbolRefAttr>(kCodeAttr).getValue();
+      for (auto global : module.getOps<LLVM::GlobalOp>()) {
+        auto name = StringAttr::get(module.getContext(), kernel + "." + global.getSymName());
+        (void)SymbolTable::replaceAllSymbolUses(global, name, module);
+        SymbolTable::setSymbolName(global, name);
+      }
+      merged->getBody()->getOperations().splice(merged->getBody()->end(), module.getBody()->getOperations());
+    }
+    return merged;
+  }
+
+  LogicalResult emit(ModuleOp module, const Target &target) {
+    SmallVector<ModuleOp> modules;
+    SmallVector<plan::KernelOp> kernels;
+    SymbolTable symbols(module);
+    llvm::SmallSetVector<int32_t, 8> imports;
+    llvm::StringMap<int64_t> scratch;
+    for (auto code : module.getOps<ModuleOp>()) {
+      auto name = code->getAttrOfType<FlatSymbolRefAttr>(kCodeAttr);
+      if (!name)
+        continue;
+      auto kernel = symbols.lookup<plan::KernelOp>(name.getValue());
+      if (!kernel)
+        return code.emitError("there is no kernel ") << name;
+      modules.push_back(code);
+      kernels.push_back(kernel);
+      if (auto used = code->getAttrOfType<DenseI32ArrayAttr>(plan::kImportsAttr))
+        imports.insert(used.asArrayRef().begin(), used.asArrayRef().end());
+      auto entry = code.lookupSymbol<LLVM::LLVMFuncOp>(name.getValue());
+      auto bytes = entry ? entry->getAttrOfType<IntegerAttr>(kScratchAttr) : IntegerAttr();
+      if (!bytes)
+        return code.emitError("its entry function has not been lowered");
+      scratch[name.getValue()] = bytes.getInt();
+    }
+
+    // Translation reads the MLIR context, so it is done here, one chunk after the other; all after it is parallel.
+    std::vector<Chunk> chunks((modules.size() + kKernelsPerChunk - 1) / kKernelsPerChunk);
+    for (auto [i, chunk] : llvm::enumerate(chunks)) {
+      auto merged = merge(ArrayRef(modules).slice(i * kKernelsPerChunk).take_front(kKernelsPerChunk));
+      chunk.context = std::make_unique<llvm::LLVMContext>();
+      chunk.module = translateModuleToLLVMIR(*merged, *chunk.context, "kernels");
+      if (!chunk.module)
+        return failure();
+    }
+    auto compile = [&](size_t i) {
+      Chunk &chunk = chunks[i];
+      auto object = emitObject(*chunk.module, target, options.dumpDir.empty() ? "" : options.dumpDir + "/kernels-" + std::to_string(i));
+      chunk.module.reset();
+      chunk.context.reset();
+      if (object)
+        chunk.object = std::move(*object);
+      else
+        chunk.error = llvm::toString(object.takeError());
+    };
+    if (options.jobs > 1 && chunks.size() > 1) {
+      llvm::DefaultThreadPool pool(llvm::hardware_concurrency(std::min<unsigned>(options.jobs, chunks.size())));
+      for (size_t i = 0; i < chunks.size(); ++i)
+        pool.async(compile, i);
+      pool.wait();
+    } else {
+      for (size_t i = 0; i < chunks.size(); ++i)
+        compile(i);
+    }
+    SmallVector<StringRef> objects, names;
+    for (const Chunk &chunk : chunks) {
+      if (!chunk.error.empty())
+        return module.emitError(chunk.error);
+      objects.push_back(StringRef(chunk.object.data(), chunk.object.size()));
+    }
+    for (plan::KernelOp kernel : kernels)
+      names.push_back(kernel.getSymName());
+    auto image = linkImage(objects, names, target);
+    if (!image)
+      return module.emitError(llvm::toString(image.takeError()));
+
+    // What a kernel may need: its entry, its body, one support function, and their return addresses.
+    uint64_t support = 0;
+    for (const auto &frame : image->stack)
+      if (!symbols.lookup(frame.first()) && !frame.first().ends_with(".body"))
+        support = std::max(support, frame.second);
+    for (plan::KernelOp kernel : kernels) {
+      StringRef name = kernel.getSymName();
+      int64_t stack = image->stack.lookup(name) + image->stack.lookup((name + ".body").str()) + support + 3 * 8;
+      if (stack > DLCRT_KERNEL_STACK_BYTES)
+        return kernel.emitError("its code needs ") << stack << " bytes of stack; a kernel may use " << DLCRT_KERNEL_STACK_BYTES;
+      kernel.setEntry(image->entries.lookup(name));
+      kernel.setStack(stack);
+      kernel.setScratch(scratch.lookup(name));
+      kernel.getBody().dropAllReferences();
+      kernel.getBody().getBlocks().clear();
+    }
+    for (ModuleOp code : modules)
+      code.erase();
+
+    MLIRContext *context = module.getContext();
+    auto bytes = std::make_shared<std::vector<char>>(std::move(image->bytes));
+    auto type = RankedTensorType::get({int64_t(bytes->size())}, IntegerType::get(context, 8));
+    std::string key = context->getLoadedDialect<DlcDialect>()->getWeights().add(ArrayRef(*bytes), bytes);
+    module->setAttr(plan::kImageAttr, WeightAttr::get(context, key, type));
+    SmallVector<int32_t> sorted(imports.begin(), imports.end());
+    llvm::sort(sorted);
+    module->setAttr(plan::kImportsAttr, DenseI32ArrayAttr::get(context, sorted));
+    return success();
+  }
+
+  void runOnOperation() final {
+    auto target = targetOf(getOperation());
+    if (failed(target) || failed(emit(getOperation(), *target)))
+      signalPassFailure();
+  }
+
+  BackendOptions options;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createEmitImagePass(const BackendOptions &options) { return std::make_unique<EmitImage>(options); }
+
+} // namespace dlc::cpu

@@ -1,0 +1,150 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// lower-math: functions of the math dialect become polynomials where those are accurate, and calls through the kernel's import
+// table elsewhere; f16 and bf16 compute in f32. What stays is what LLVM has instructions for. Nothing may become a call by name.
+
+#include "Passes.h"
+#include "dlcrt/kernel_abi.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Approximation.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+
+namespace dlc::cpu {
+namespace {
+
+/// Functions whose upstream f32 approximation is as accurate as a library's (test/backends/cpu/MathTests.cpp has the bounds).
+bool isApproximated(StringRef name) { return false; }
+
+/// Ops that become instructions, or a handful of them.
+bool isInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::FloorOp, math::TruncOp, math::RoundEvenOp, math::RoundOp, math::SqrtOp,
+             math::CopySignOp, math::CtPopOp, math::CountLeadingZerosOp, math::CountTrailingZerosOp, math::IsNaNOp, math::IsInfOp,
+             math::IsFiniteOp, math::IsNormalOp, math::FmaOp>(op);
+}
+
+/// The import that computes an op on f64 ("exp") or, with an f behind, on f32.
+StringRef importName(Operation *op) {
+  return llvm::StringSwitch<StringRef>(op->getName().getStringRef())
+      .Case("math.exp", "exp").Case("math.exp2", "exp2").Case("math.expm1", "expm1")
+      .Case("math.log", "log").Case("math.log2", "log2").Case("math.log10", "log10").Case("math.log1p", "log1p")
+      .Case("math.powf", "pow").Case("math.sin", "sin").Case("math.cos", "cos").Case("math.tan", "tan")
+      .Case("math.asin", "asin").Case("math.acos", "acos").Case("math.atan", "atan").Case("math.atan2", "atan2")
+      .Case("math.sinh", "sinh").Case("math.cosh", "cosh").Case("math.tanh", "tanh")
+      .Case("math.asinh", "asinh").Case("math.acosh", "acosh").Case("math.atanh", "atanh")
+      .Case("math.erf", "erf").Case("math.cbrt", "cbrt").Case("arith.remf", "fmod").Default("");
+}
+
+std::optional<int> importNumber(StringRef name) {
+#define DLC_IMPORT_CASE(number, NAME, symbol, signature) .Case(#symbol, number)
+  return llvm::StringSwitch<std::optional<int>>(name) DLCRT_FOREACH_IMPORT(DLC_IMPORT_CASE).Default(std::nullopt);
+#undef DLC_IMPORT_CASE
+}
+
+/// arith.remf in a type narrower than f32, which has no import of its own.
+struct WidenRemainder : OpRewritePattern<arith::RemFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const final {
+    if (op.getType().getIntOrFloatBitWidth() >= 32)
+      return failure();
+    Type f32 = rewriter.getF32Type();
+    Value x = arith::ExtFOp::create(rewriter, op.getLoc(), f32, op.getLhs()), y = arith::ExtFOp::create(rewriter, op.getLoc(), f32, op.getRhs());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), arith::RemFOp::create(rewriter, op.getLoc(), x, y));
+    return success();
+  }
+};
+
+
+struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerMath)
+  StringRef getArgument() const final { return "lower-math"; }
+  StringRef getDescription() const final { return "Rewrite math functions into polynomials and calls of imports"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect, vector::VectorDialect>();
+  }
+
+  LogicalResult callImports(func::FuncOp func, llvm::SmallSetVector<int32_t, 8> &used) {
+    MLIRContext *context = &getContext();
+    SmallVector<Operation *> ops;
+    func.walk([&](Operation *op) {
+      if ((isa<math::MathDialect>(op->getDialect()) && !isInstruction(op)) || isa<arith::RemFOp>(op))
+        ops.push_back(op);
+    });
+    if (ops.empty())
+      return success();
+    OpBuilder b(context);
+    Type ptr = LLVM::LLVMPointerType::get(context);
+    Value imports = func.getArgument(func.getNumArguments() - 4); // scratch, imports, status, begin, end
+    llvm::SmallDenseMap<int, Value> functions;
+    for (Operation *op : ops) {
+      Type type = op->getResult(0).getType();
+      std::optional<int> number;
+      if (StringRef name = importName(op); !name.empty() && (type.isF32() || type.isF64()))
+        number = importNumber(type.isF64() ? name.str() : name.str() + "f");
+      if (!number)
+        return op->emitError("the CPU backend has no code for ") << op->getName() << " on " << type;
+      used.insert(*number);
+      Value &function = functions[*number];
+      if (!function) {
+        b.setInsertionPointToStart(&func.getBody().front());
+        Value address = LLVM::GEPOp::create(b, func.getLoc(), ptr, ptr, imports, ArrayRef<LLVM::GEPArg>{*number});
+        function = LLVM::LoadOp::create(b, func.getLoc(), ptr, address);
+      }
+      b.setInsertionPoint(op);
+      SmallVector<Value> operands{function};
+      llvm::append_range(operands, op->getOperands());
+      auto signature = LLVM::LLVMFunctionType::get(type, SmallVector<Type>(op->getOperandTypes()));
+      auto call = LLVM::CallOp::create(b, op->getLoc(), signature, operands);
+      using Effect = LLVM::ModRefInfo;
+      call.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(context, SmallVector<Effect>(6, Effect::NoModRef)));
+      call.setNoUnwind(true);
+      call.setWillReturn(true);
+      op->replaceAllUsesWith(call);
+      op->erase();
+    }
+    return success();
+  }
+
+  void runOnOperation() final {
+    ModuleOp module = getOperation();
+    auto target = targetOf(module);
+    if (failed(target))
+      return signalPassFailure();
+    RewritePatternSet patterns(&getContext());
+    populateMathF32ExpansionPatterns(patterns, [](StringRef) { return true; });
+    populateMathPolynomialApproximationPatterns(patterns, isApproximated);
+    math::populateExpansionPatterns(patterns, {"rsqrt", "fpowi", "clampf"});
+    patterns.add<WidenRemainder>(&getContext());
+    if (failed(applyPatternsGreedily(module, std::move(patterns))))
+      return signalPassFailure();
+
+    llvm::SmallSetVector<int32_t, 8> used;
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (!func.getSymName().ends_with(".body"))
+        continue;
+      if (failed(callImports(func, used)))
+        return signalPassFailure();
+    }
+    // Fused only where that is an instruction: by name, fma would be a call.
+    module.walk([&](math::FmaOp op) {
+      OpBuilder b(op);
+      op.replaceAllUsesWith(LLVM::FMulAddOp::create(b, op.getLoc(), op.getA(), op.getB(), op.getC()).getResult());
+      op.erase();
+    });
+    module->setAttr(plan::kImportsAttr, DenseI32ArrayAttr::get(&getContext(), used.getArrayRef()));
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLowerMathPass() { return std::make_unique<LowerMath>(); }
+
+} // namespace dlc::cpu

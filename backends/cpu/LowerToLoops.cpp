@@ -1,0 +1,114 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// lower-to-loops: linalg on memory becomes loops over elements, in the order that is good for memory: innermost the dim along
+// which most accesses are contiguous. LLVM vectorises them.
+
+#include "Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace dlc::cpu {
+namespace {
+
+/// How good a loop is as the innermost one.
+int score(linalg::GenericOp op, unsigned loop) {
+  int result = 0;
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (!map.isFunctionOfDim(loop)) {
+      result += 1;
+      continue;
+    }
+    bool contiguous = map.getResults().back() == getAffineDimExpr(loop, op.getContext());
+    for (AffineExpr outer : map.getResults().drop_back())
+      contiguous &= !outer.isFunctionOfDim(loop);
+    // Strided stores cost more than strided loads.
+    result += contiguous ? 2 : op.isDpsInit(&operand) ? -3 : -2;
+  }
+  return result;
+}
+
+/// Moves the best loop to the innermost place. Among equal ones the innermost stays.
+linalg::GenericOp orderLoops(linalg::GenericOp op, RewriterBase &rewriter) {
+  unsigned loops = op.getNumLoops();
+  if (loops < 2)
+    return op;
+  unsigned best = loops - 1;
+  for (unsigned loop = loops - 1; loop-- > 0;)
+    if (score(op, loop) > score(op, best))
+      best = loop;
+  if (best == loops - 1)
+    return op;
+  SmallVector<unsigned> order;
+  for (unsigned loop = 0; loop < loops; ++loop)
+    if (loop != best)
+      order.push_back(loop);
+  order.push_back(best);
+  auto interchanged = linalg::interchangeGenericOp(rewriter, op, order);
+  return succeeded(interchanged) ? *interchanged : op;
+}
+
+/// Sums and products over a reduction loop may be taken in any order: without that, no vector can hold several of their terms.
+void allowReassociation(linalg::GenericOp op) {
+  if (!op.getNumReductionLoops())
+    return;
+  Operation *yield = op.getBody()->getTerminator();
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    BlockArgument sum = op.getMatchingBlockArgument(&init);
+    Operation *combine = yield->getOperand(init.getOperandNumber() - op.getNumDpsInputs()).getDefiningOp();
+    if (!isa_and_nonnull<arith::AddFOp, arith::MulFOp>(combine) || combine->getBlock() != op.getBody() || !sum.hasOneUse() ||
+        !llvm::is_contained(combine->getOperands(), sum))
+      continue;
+    auto flags = cast<arith::ArithFastMathInterface>(combine);
+    combine->setAttr(flags.getFastMathAttrName(), arith::FastMathFlagsAttr::get(op.getContext(), flags.getFastMathFlagsAttr().getValue() |
+                                                                                                     arith::FastMathFlags::reassoc));
+  }
+}
+
+struct LowerToLoops : PassWrapper<LowerToLoops, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LowerToLoops)
+  StringRef getArgument() const final { return "lower-to-loops"; }
+  StringRef getDescription() const final { return "Rewrite linalg on memory into loops"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<affine::AffineDialect, arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect>();
+  }
+
+  void runOnOperation() final {
+    IRRewriter rewriter(&getContext());
+    SmallVector<linalg::LinalgOp> ops;
+    getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    for (linalg::LinalgOp op : ops) {
+      if (isa<linalg::CopyOp>(op) && op->getOperand(0) == op->getOperand(1)) {
+        op->erase();
+        continue;
+      }
+      rewriter.setInsertionPoint(op);
+      if (auto generic = dyn_cast<linalg::GenericOp>(op.getOperation())) {
+        allowReassociation(generic);
+        op = orderLoops(generic, rewriter);
+        rewriter.setInsertionPoint(op);
+      }
+      if (failed(linalg::linalgOpToLoops(rewriter, op))) {
+        op.emitError("cannot be written as loops");
+        return signalPassFailure();
+      }
+      rewriter.eraseOp(op);
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createLowerToLoopsPass() { return std::make_unique<LowerToLoops>(); }
+
+} // namespace dlc::cpu

@@ -1,0 +1,437 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// vectorize-contractions: sums of products become register tiles. A contraction, its fill and its epilogue are cut into tiles
+// of `rows x columns`, whose accumulators stay in vector registers for the whole sum:
+//
+//   for n, m (rows x columns at a time; then one vector of columns; then single columns; then single rows):
+//     acc[rows] = 0
+//     for k: b = B[k, n..]; for each row: acc[row] += A[row, k] * b
+//     the epilogue on the tile, as plain loops of a static size, which LLVM unrolls and vectorises
+//
+// The columns are the result's last dim and must lie side by side in one operand. Other contractions stay as they are.
+
+#include "Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+using namespace mlir;
+
+namespace dlc::cpu {
+namespace {
+
+/// A contraction acc + a * b (with casts of a and b) whose loops have been told apart.
+struct Contraction {
+  linalg::GenericOp op;
+  unsigned narrow = 0, wide = 1; // operand numbers: `wide` holds the columns side by side, `narrow` does not depend on them
+  unsigned column = 0;           // loops
+  std::optional<unsigned> row;
+
+  AffineMap map(unsigned operand) const { return linalg::GenericOp(op).getIndexingMapsArray()[operand]; }
+};
+
+std::optional<unsigned> lastDim(AffineMap map) {
+  if (!map.getNumResults() || !map.isProjectedPermutation())
+    return std::nullopt;
+  return cast<AffineDimExpr>(map.getResults().back()).getPosition();
+}
+
+bool uses(AffineMap map, unsigned loop) { return map.isFunctionOfDim(loop); }
+
+bool isSumOfProducts(linalg::GenericOp op) {
+  Block &body = *op.getBody();
+  auto yield = cast<linalg::YieldOp>(body.getTerminator());
+  Operation *sum = yield.getOperand(0).getDefiningOp();
+  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(sum))
+    return false;
+  for (unsigned i : {0, 1})
+    if (sum->getOperand(i) == body.getArgument(2) && body.getArgument(2).hasOneUse()) {
+      Operation *product = sum->getOperand(1 - i).getDefiningOp();
+      if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
+        return false;
+      return llvm::all_of(body.without_terminator(), [](Operation &inner) {
+        return inner.getNumResults() == 1 && inner.hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(&inner);
+      });
+    }
+  return false;
+}
+
+std::optional<Contraction> match(linalg::GenericOp op) {
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.getNumReductionLoops() || !isSumOfProducts(op))
+    return std::nullopt;
+  Contraction c;
+  c.op = op;
+  auto column = lastDim(c.map(2));
+  if (!column || !c.map(0).isProjectedPermutation() || !c.map(1).isProjectedPermutation())
+    return std::nullopt;
+  c.column = *column;
+  if (!uses(c.map(0), c.column) && lastDim(c.map(1)) == c.column)
+    c.narrow = 0, c.wide = 1;
+  else if (!uses(c.map(1), c.column) && lastDim(c.map(0)) == c.column)
+    c.narrow = 1, c.wide = 0;
+  else
+    return std::nullopt;
+  // Rows: the last dim of the result, columns apart, that the wide operand does not see.
+  for (AffineExpr e : llvm::reverse(c.map(2).getResults().drop_back())) {
+    unsigned loop = cast<AffineDimExpr>(e).getPosition();
+    if (uses(c.map(c.narrow), loop) && !uses(c.map(c.wide), loop)) {
+      c.row = loop;
+      break;
+    }
+  }
+  return c;
+}
+
+/// The elementwise op that computes the contraction's tile further, or null.
+linalg::GenericOp epilogueOf(linalg::GenericOp op) {
+  Operation *user = nullptr;
+  for (OpOperand &use : op->getUses()) {
+    if (user && user != use.getOwner())
+      return {};
+    user = use.getOwner();
+    auto generic = dyn_cast<linalg::GenericOp>(user);
+    if (!generic || generic->getBlock() != op->getBlock() || generic.getNumParallelLoops() != generic.getNumLoops() ||
+        !generic.getMatchingIndexingMap(&use).isPermutation())
+      return {};
+  }
+  return dyn_cast_or_null<linalg::GenericOp>(user);
+}
+
+/// The innermost loop nest of one tile, in vectors. `op` is the contraction cut to static rows and columns and to size 1 in all
+/// other parallel loops; `lanes` columns.
+class TileEmitter {
+public:
+  TileEmitter(RewriterBase &rewriter, const Contraction &c, linalg::GenericOp op, int64_t rows, int64_t lanes)
+      : rewriter(rewriter), c(c), op(op), loc(op.getLoc()), rows(rows), lanes(lanes) {}
+
+  void emit() {
+    rewriter.setInsertionPoint(op);
+    zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    one = arith::ConstantIndexOp::create(rewriter, loc, 1);
+    indices.assign(op.getNumLoops(), zero);
+    Value init = op.getDpsInits()[0];
+    auto fill = init.getDefiningOp<linalg::FillOp>();
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < rows; ++i)
+      sums.push_back(fill ? widen(fill.getInputs()[0]) : readWide(init, c.map(2), i));
+    SmallVector<unsigned> reductions;
+    op.getReductionDims(reductions);
+    sums = reduce(reductions, sums);
+    Value result = fill ? fill.getOutputs()[0] : init;
+    for (int64_t i = 0; i < rows; ++i) {
+      setRow(i);
+      SmallVector<Value> at = at_(c.map(2));
+      if (lanes == 1)
+        result = tensor::InsertOp::create(rewriter, loc, sums[i], result, at);
+      else
+        result = vector::TransferWriteOp::create(rewriter, loc, sums[i], result, at, ArrayRef<bool>{true}).getResult();
+    }
+    rewriter.replaceOp(op, result);
+    if (fill && fill->use_empty())
+      rewriter.eraseOp(fill);
+  }
+
+private:
+  void setRow(int64_t i) {
+    if (c.row)
+      indices[*c.row] = arith::ConstantIndexOp::create(rewriter, loc, i);
+  }
+  SmallVector<Value> at_(AffineMap map) {
+    SmallVector<Value> at;
+    for (AffineExpr e : map.getResults())
+      at.push_back(indices[cast<AffineDimExpr>(e).getPosition()]);
+    return at;
+  }
+  Value widen(Value scalar) {
+    return lanes == 1 ? scalar : Value(vector::BroadcastOp::create(rewriter, loc, VectorType::get(lanes, scalar.getType()), scalar));
+  }
+  Value readWide(Value from, AffineMap map, int64_t row) {
+    setRow(row);
+    SmallVector<Value> at = at_(map);
+    if (lanes == 1)
+      return tensor::ExtractOp::create(rewriter, loc, from, at);
+    Type element = cast<RankedTensorType>(from.getType()).getElementType();
+    Value padding = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
+    return vector::TransferReadOp::create(rewriter, loc, VectorType::get(lanes, element), from, at, padding, ArrayRef<bool>{true});
+  }
+
+  SmallVector<Value> reduce(ArrayRef<unsigned> reductions, ValueRange sums) {
+    if (reductions.empty())
+      return step(sums);
+    unsigned loop = reductions.front();
+    // The size of a reduction loop stands in either operand.
+    Value size;
+    for (unsigned operand : {c.narrow, c.wide})
+      for (auto [dim, e] : llvm::enumerate(c.map(operand).getResults()))
+        if (!size && cast<AffineDimExpr>(e).getPosition() == loop)
+          size = getValueOrCreateConstantIndexOp(rewriter, loc, tensor::getMixedSize(rewriter, loc, op->getOperand(operand), dim));
+    auto nest = scf::ForOp::create(rewriter, loc, zero, size, one, sums);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(nest.getBody());
+    indices[loop] = nest.getInductionVar();
+    SmallVector<Value> next = reduce(reductions.drop_front(), nest.getRegionIterArgs());
+    scf::YieldOp::create(rewriter, loc, next);
+    return SmallVector<Value>(nest.getResults());
+  }
+
+  /// One term of each row's sum.
+  SmallVector<Value> step(ValueRange sums) {
+    Value wide = readWide(op->getOperand(c.wide), c.map(c.wide), 0);
+    SmallVector<Value> next;
+    for (auto [i, sum] : llvm::enumerate(sums)) {
+      setRow(i);
+      Value narrow = tensor::ExtractOp::create(rewriter, loc, op->getOperand(c.narrow), at_(c.map(c.narrow)));
+      next.push_back(multiplyAdd(narrow, wide, sum));
+    }
+    return next;
+  }
+
+  /// The body of the contraction. A value is a scalar until it meets a vector.
+  Value multiplyAdd(Value narrow, Value wide, Value sum) {
+    Block &body = *op.getBody();
+    IRMapping map;
+    map.map(body.getArgument(c.narrow), narrow);
+    map.map(body.getArgument(c.wide), wide);
+    map.map(body.getArgument(2), sum);
+    Operation *add = body.getTerminator()->getOperand(0).getDefiningOp();
+    Value term = add->getOperand(add->getOperand(0) == body.getArgument(2) ? 1 : 0);
+    bool fuse = isa<arith::MulFOp>(term.getDefiningOp()) && term.hasOneUse();
+    for (Operation &inner : body.without_terminator()) {
+      if (&inner == add || (fuse && &inner == term.getDefiningOp()))
+        continue;
+      map.map(inner.getResult(0), apply(inner, map));
+    }
+    if (!fuse)
+      return apply(*add, map);
+    // fmuladd: fused where that is one instruction, a product and a sum elsewhere.
+    Value x = map.lookupOrDefault(term.getDefiningOp()->getOperand(0)), y = map.lookupOrDefault(term.getDefiningOp()->getOperand(1));
+    x = like(x, sum), y = like(y, sum);
+    if (lanes > 1)
+      return vector::FMAOp::create(rewriter, loc, x, y, sum);
+    return LLVM::FMulAddOp::create(rewriter, loc, x, y, sum);
+  }
+
+  Value like(Value value, Value model) {
+    return isa<VectorType>(model.getType()) && !isa<VectorType>(value.getType()) ? widen(value) : value;
+  }
+
+  Value apply(Operation &inner, IRMapping &map) {
+    SmallVector<Value> operands;
+    Value vector;
+    for (Value operand : inner.getOperands()) {
+      operands.push_back(map.lookupOrDefault(operand));
+      if (isa<VectorType>(operands.back().getType()))
+        vector = operands.back();
+    }
+    Type type = inner.getResult(0).getType();
+    if (vector) {
+      for (Value &operand : operands)
+        operand = like(operand, vector);
+      type = VectorType::get(lanes, type);
+    }
+    return rewriter.create(inner.getLoc(), inner.getName().getIdentifier(), operands, type, inner.getAttrs())->getResult(0);
+  }
+
+  RewriterBase &rewriter;
+  const Contraction &c;
+  linalg::GenericOp op;
+  Location loc;
+  int64_t rows, lanes;
+  Value zero, one;
+  SmallVector<Value> indices; // one for each loop
+};
+
+/// Cuts a contraction and its epilogue into register tiles.
+class ContractionTiler {
+public:
+  ContractionTiler(RewriterBase &rewriter, const Contraction &c, int64_t rows, int64_t columns, int64_t vector)
+      : rewriter(rewriter), c(c), root(c.op), rows(c.row ? rows : 1), columns(columns), vector(vector) {}
+
+  void run() {
+    // From loops of the contraction to loops of the root, through the maps of the values between them.
+    SmallVector<std::optional<unsigned>> rootLoop(root.getNumLoops());
+    for (unsigned i = 0; i < rootLoop.size(); ++i)
+      rootLoop[i] = i;
+    while (linalg::GenericOp consumer = epilogueOf(root)) {
+      AffineMap from = root.getIndexingMapMatchingResult(root->getResult(0)), to;
+      for (OpOperand &operand : consumer->getOpOperands())
+        if (operand.get() == root->getResult(0))
+          to = consumer.getMatchingIndexingMap(&operand);
+      for (auto &loop : rootLoop) {
+        if (!loop)
+          continue;
+        std::optional<unsigned> dim = from.getResultPosition(getAffineDimExpr(*loop, from.getContext()));
+        loop = dim ? std::optional<unsigned>(to.getDimPosition(*dim)) : std::nullopt;
+      }
+      root = consumer;
+      if (root->getNumResults() != 1)
+        break;
+    }
+    column = *rootLoop[c.column];
+    if (c.row)
+      row = rootLoop[*c.row];
+
+    rewriter.setInsertionPoint(root);
+    Location loc = root.getLoc();
+    auto tiling = cast<TilingInterface>(root.getOperation());
+    for (Range &range : tiling.getIterationDomain(rewriter))
+      extents.push_back(range.size);
+    SmallVector<unsigned> order;
+    for (unsigned i = 0; i < extents.size(); ++i)
+      if (i != column && i != row && root.getIteratorTypesArray()[i] == utils::IteratorType::parallel)
+        order.push_back(i);
+    order.push_back(column);
+    if (row)
+      order.push_back(*row);
+    offsets.assign(extents.size(), rewriter.getIndexAttr(0));
+    sizes = extents;
+    zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    SmallVector<Value> results = nest(order, SmallVector<Value>(root.getDpsInits()));
+    rewriter.replaceOp(root, results);
+  }
+
+private:
+  /// How the loop is gone through: pieces of one size each, from the largest on.
+  SmallVector<int64_t> steps(unsigned loop) const {
+    if (loop == column)
+      return distinct({columns, vector, 1});
+    if (row && loop == *row)
+      return distinct({rows, 1});
+    return {1};
+  }
+
+  static SmallVector<int64_t> distinct(SmallVector<int64_t> sizes) {
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+  }
+
+  SmallVector<Value> nest(ArrayRef<unsigned> order, SmallVector<Value> results) {
+    if (order.empty())
+      return emitTile(results);
+    Location loc = root.getLoc();
+    unsigned loop = order.front();
+    OpFoldResult begin = rewriter.getIndexAttr(0);
+    AffineExpr first = rewriter.getAffineSymbolExpr(0), extent = rewriter.getAffineSymbolExpr(1);
+    for (int64_t step : steps(loop)) {
+      // As many whole pieces of this size as are left.
+      OpFoldResult end = affine::makeComposedFoldedAffineApply(rewriter, loc, first + (extent - first).floorDiv(step) * step,
+                                                               {begin, extents[loop]});
+      if (getConstantIntValue(begin) && getConstantIntValue(end) && *getConstantIntValue(begin) >= *getConstantIntValue(end)) {
+        begin = end;
+        continue;
+      }
+      auto each = scf::ForOp::create(rewriter, loc, getValueOrCreateConstantIndexOp(rewriter, loc, begin),
+                                     getValueOrCreateConstantIndexOp(rewriter, loc, end),
+                                     arith::ConstantIndexOp::create(rewriter, loc, step), results);
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(each.getBody());
+      offsets[loop] = each.getInductionVar();
+      sizes[loop] = rewriter.getIndexAttr(step);
+      SmallVector<Value> inner = nest(order.drop_front(), SmallVector<Value>(each.getRegionIterArgs()));
+      scf::YieldOp::create(rewriter, loc, inner);
+      results.assign(each.getResults().begin(), each.getResults().end());
+      begin = end;
+    }
+    return results;
+  }
+
+  SmallVector<Value> emitTile(ArrayRef<Value> into) {
+    Location loc = root.getLoc();
+    auto whole = cast<linalg::GenericOp>(rewriter.clone(*root));
+    whole.getOutputsMutable().assign(into);
+    auto tiling = cast<TilingInterface>(whole.getOperation());
+    auto tile = tiling.getTiledImplementation(rewriter, offsets, sizes);
+    SmallVector<Value> results(into);
+    SmallVector<Operation *> inserts;
+    for (unsigned i = 0; i < results.size(); ++i) {
+      SmallVector<OpFoldResult> at, size, strides;
+      (void)tiling.getResultTilePosition(rewriter, i, offsets, sizes, at, size);
+      strides.assign(at.size(), rewriter.getIndexAttr(1));
+      results[i] = tensor::InsertSliceOp::create(rewriter, loc, tile->tiledValues[i], results[i], at, size, strides);
+    }
+    Operation *tiledContraction = root == c.op ? tile->tiledOps[0] : nullptr;
+    // Producers come along: the contraction, its fill, and elementwise ones.
+    SmallVector<Operation *> slices(tile->generatedSlices);
+    while (!slices.empty()) {
+      auto slice = dyn_cast<tensor::ExtractSliceOp>(slices.pop_back_val());
+      if (!slice)
+        continue;
+      auto producer = dyn_cast<OpResult>(slice.getSource());
+      auto generic = producer ? dyn_cast<linalg::LinalgOp>(producer.getOwner()) : linalg::LinalgOp();
+      if (!generic || (generic != c.op && generic.getNumReductionLoops()))
+        continue;
+      rewriter.setInsertionPoint(slice);
+      auto fused = tensor::replaceExtractSliceWithTiledProducer(rewriter, slice, producer);
+      if (failed(fused))
+        continue;
+      rewriter.replaceOp(slice, fused->tiledValues[0]);
+      llvm::append_range(slices, fused->generatedSlices);
+      if (generic == c.op)
+        tiledContraction = fused->tiledOps[0];
+    }
+    rewriter.eraseOp(whole);
+    int64_t lanes = *getConstantIntValue(sizes[column]), tileRows = row ? *getConstantIntValue(sizes[*row]) : 1;
+    OpBuilder::InsertionGuard guard(rewriter);
+    TileEmitter(rewriter, c, cast<linalg::GenericOp>(tiledContraction), tileRows, lanes).emit();
+    return results;
+  }
+
+  RewriterBase &rewriter;
+  const Contraction &c;
+  linalg::GenericOp root;
+  int64_t rows, columns, vector;
+  unsigned column = 0; // loops of the root
+  std::optional<unsigned> row;
+  SmallVector<OpFoldResult> extents, offsets, sizes;
+  Value zero;
+};
+
+struct VectorizeContractions : PassWrapper<VectorizeContractions, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(VectorizeContractions)
+  StringRef getArgument() const final { return "vectorize-contractions"; }
+  StringRef getDescription() const final { return "Compute sums of products in register tiles"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<affine::AffineDialect, arith::ArithDialect, linalg::LinalgDialect, scf::SCFDialect, tensor::TensorDialect,
+                    vector::VectorDialect, LLVM::LLVMDialect>();
+  }
+
+  void runOnOperation() final {
+    auto target = targetOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<linalg::GenericOp> ops;
+      func.walk([&](linalg::GenericOp op) { ops.push_back(op); });
+      auto schedule = func->getAttrOfType<plan::ScheduleAttr>(kScheduleAttr);
+      for (linalg::GenericOp op : ops) {
+        auto c = match(op);
+        if (!c)
+          continue;
+        unsigned bits = op.getBody()->getArgument(2).getType().getIntOrFloatBitWidth();
+        int64_t vector = target->lanes(std::max(bits, 8u));
+        int64_t rows = target->vectorRegisters >= 32 ? 8 : target->fma ? 6 : 4, columns = 2 * vector;
+        if (schedule && schedule.getRegisters().size() == op.getNumLoops()) {
+          columns = std::max<int64_t>(schedule.getRegisters()[c->column], 1);
+          vector = std::min(vector, columns);
+          rows = c->row ? std::max<int64_t>(schedule.getRegisters()[*c->row], 1) : 1;
+        }
+        ContractionTiler(rewriter, *c, rows, columns, vector).run();
+      }
+    }
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createVectorizeContractionsPass() { return std::make_unique<VectorizeContractions>(); }
+
+} // namespace dlc::cpu

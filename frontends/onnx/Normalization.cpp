@@ -1,0 +1,145 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "OpTable.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+/// x with the maximum along `axis` taken out, so that nothing overflows, and the exponentials of that and their sum.
+static Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm) {
+  Type type = NodeReader::elementTypeOf(x);
+  auto reduce = [&](Value value, ReduceKind kind) {
+    return n.make<ReduceOp>(type, value, kind, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
+  };
+  Value shifted = n.make<SubOp>(type, x, reduce(x, ReduceKind::Max));
+  Value exponentials = n.make<ExpOp>(type, shifted);
+  Value sum = reduce(exponentials, ReduceKind::Sum);
+  if (logarithm)
+    return n.make<SubOp>(type, shifted, n.make<LogOp>(type, sum));
+  return n.make<DivOp>(type, exponentials, sum);
+}
+
+static void softmax(NodeReader &n, bool logarithm) {
+  n.setOutput(0, softmaxAlong(n, n.input(0), n.getInt("axis", -1), logarithm));
+}
+
+/// Before version 13 all axes from `axis` on are one row.
+static void flatSoftmax(NodeReader &n, bool logarithm) {
+  Value x = n.input(0);
+  Type type = NodeReader::elementTypeOf(x);
+  int64_t axis = n.getInt("axis", 1);
+  std::optional<int64_t> rank = NodeReader::rankOf(x);
+  if (axis == -1 || (rank && axis == *rank - 1))
+    return n.setOutput(0, softmaxAlong(n, x, -1, logarithm));
+  Value rows = softmaxAlong(n, n.make<FlattenOp>(type, x, axis), 1, logarithm);
+  Value shape = n.make<ShapeOp>(n.b().getI64Type(), x, /*start=*/0, /*end=*/IntegerAttr());
+  n.setOutput(0, n.make<ReshapeOp>(type, rows, shape, /*allowzero=*/true));
+}
+
+namespace {
+/// What LayerNormalization and RMSNormalization work on: the input in the type they compute in, as rows.
+struct Rows {
+  Value x;                   // of type `compute`
+  SmallVector<int64_t> axes; // of x, which are normalised together
+  bool flat = false;         // x is a matrix of rows, because how many axes there are is not known yet
+  Type compute;
+};
+} // namespace
+
+/// All axes from `axis` on are normalised together.
+static Rows rowsFrom(NodeReader &n, Value x, int64_t axis) {
+  Rows rows;
+  rows.compute = n.getElementType("stash_type", 1);
+  std::optional<int64_t> rank = NodeReader::rankOf(x);
+  int64_t end = axis < 0 ? 0 : rank.value_or(-1);
+  if (rank && (axis < -*rank || axis >= *rank)) {
+    n.fail(Twine("its attribute 'axis' is ") + Twine(axis) + ", but its input has " + Twine(*rank) + " dimensions");
+    end = axis;
+  }
+  if (end >= 0 && end - axis <= 64) {
+    for (int64_t i = axis; i < end; ++i)
+      rows.axes.push_back(i);
+  } else {
+    rows.flat = true;
+    rows.axes = {1};
+    x = n.make<FlattenOp>(NodeReader::elementTypeOf(x), x, axis);
+  }
+  rows.x = n.cast(x, rows.compute);
+  return rows;
+}
+
+static Value meanOf(NodeReader &n, const Rows &rows, Value x) {
+  return n.make<MeanOp>(rows.compute, x, rows.axes, /*keepdims=*/true, /*allAxes=*/false);
+}
+
+static Value shapeOf(NodeReader &n, Value x) {
+  return n.make<ShapeOp>(n.b().getI64Type(), x, /*start=*/0, /*end=*/IntegerAttr());
+}
+
+/// The rows as the input was, scaled in its type.
+static Value scaled(NodeReader &n, const Rows &rows, Value normalized, Value scale) {
+  Value x = n.input(0);
+  Type type = NodeReader::elementTypeOf(x);
+  normalized = n.cast(normalized, type);
+  if (rows.flat)
+    normalized = n.make<ReshapeOp>(type, normalized, shapeOf(n, x), /*allowzero=*/true);
+  return n.make<MulOp>(NodeReader::elementTypeOf(scale), n.cast(normalized, NodeReader::elementTypeOf(scale)), scale);
+}
+
+/// The deviation is taken from the mean before it is squared, unlike in ONNX's function body: that loses all digits where
+/// the mean is large.
+static void layerNormalization(NodeReader &n) {
+  int64_t axis = n.getInt("axis", -1);
+  float epsilon = n.getFloat("epsilon", 1e-5f);
+  Value scale = n.input(1), bias = n.optionalInput(2);
+  Rows rows = rowsFrom(n, n.input(0), axis);
+  Type type = rows.compute;
+  Value mean = meanOf(n, rows, rows.x);
+  Value deviation = n.make<SubOp>(type, rows.x, mean);
+  Value variance = meanOf(n, rows, n.make<MulOp>(type, deviation, deviation));
+  Value deviationInverse =
+      n.make<ReciprocalOp>(type, n.make<SqrtOp>(type, n.make<AddOp>(type, variance, n.scalar(epsilon, type))));
+  Value result = scaled(n, rows, n.make<MulOp>(type, deviation, deviationInverse), scale);
+  if (bias)
+    result = n.make<AddOp>(NodeReader::elementTypeOf(result), result, bias);
+  n.setOutput(0, result);
+  for (auto [i, statistic] : {std::pair(1u, mean), std::pair(2u, deviationInverse)}) {
+    if (!n.wantsOutput(i))
+      continue;
+    if (rows.flat) { // [first axes..., 1...]
+      Type index = n.b().getI64Type();
+      Value shape = shapeOf(n, n.input(0));
+      Value first = n.make<SliceOp>(index, shape, n.ints({0}), n.ints({axis}), Value(), Value(), ArrayAttr(), DenseI64ArrayAttr());
+      Value others = n.make<SliceOp>(index, shape, n.ints({axis}), n.ints({INT64_MAX}), Value(), Value(), ArrayAttr(), DenseI64ArrayAttr());
+      Value count = n.make<ShapeOp>(index, others, /*start=*/0, /*end=*/IntegerAttr());
+      TypedAttr one = DenseElementsAttr::get(RankedTensorType::get({1}, index), int64_t(1));
+      Value ones = n.make<ConstantOfShapeOp>(index, count, one);
+      statistic = n.make<ReshapeOp>(type, statistic, n.make<ConcatOp>(index, SmallVector<Value>{first, ones}, 0), /*allowzero=*/true);
+    }
+    n.setOutput(i, statistic);
+  }
+}
+
+static void rmsNormalization(NodeReader &n) {
+  int64_t axis = n.getInt("axis", -1);
+  float epsilon = n.getFloat("epsilon", 1e-5f);
+  Value scale = n.input(1);
+  Rows rows = rowsFrom(n, n.input(0), axis);
+  Type type = rows.compute;
+  Value square = meanOf(n, rows, n.make<MulOp>(type, rows.x, rows.x));
+  Value root = n.make<SqrtOp>(type, n.make<AddOp>(type, square, n.scalar(epsilon, type)));
+  n.setOutput(0, scaled(n, rows, n.make<MulOp>(type, rows.x, n.make<ReciprocalOp>(type, root)), scale));
+}
+
+void addNormalizationOps(OpTable &t) {
+  t.add("LayerNormalization", 17, layerNormalization);
+  t.add("RMSNormalization", 23, rmsNormalization);
+  t.add("Softmax", 1, [](NodeReader &n) { flatSoftmax(n, false); });
+  t.add("Softmax", 13, [](NodeReader &n) { softmax(n, false); });
+  t.add("LogSoftmax", 1, [](NodeReader &n) { flatSoftmax(n, true); });
+  t.add("LogSoftmax", 13, [](NodeReader &n) { softmax(n, true); });
+}
+
+} // namespace dlc

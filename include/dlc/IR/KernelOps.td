@@ -1,0 +1,41 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernel ops: what linalg cannot say. The only dlc ops that backends see, inside plan.kernel bodies. They are in destination
+// style, implement TilingInterface, and decompose into linalg and scf, so that a new backend works on its first day.
+
+#ifndef DLC_IR_KERNELOPS
+#define DLC_IR_KERNELOPS
+
+include "dlc/IR/Reduction.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/TilingInterface.td"
+
+def Dlc_KernelOpInterface : OpInterface<"DlcKernelOp"> {
+  let cppNamespace = "::dlc";
+  let methods = [
+    InterfaceMethod<"The same computation in linalg, scf, tensor, arith and math; one value a result.",
+      "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose", (ins "::mlir::OpBuilder &":$builder)>
+  ];
+}
+
+def Dlc_KernelScanOp : Op<Dlc_Dialect, "kernel_scan", [Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {
+  let summary = "Running combination along an axis: init[.., i, ..] = combine(x[.., j, ..]) over j <= i";
+  let description = [{ `exclusive`: over j < i, starting from the neutral element. `reverse`: over j >= i (j > i). The axis is not tiled. }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$init, Dlc_ReduceKindAttr:$kind, I64Attr:$axis, BoolAttr:$exclusive,
+                       BoolAttr:$reverse);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$kind `ins` `(` $x `:` type($x) `)` `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)";
+  let extraClassDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
+}
+
+def Dlc_RaiseOp : Op<Dlc_Dialect, "kernel_raise", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Makes the run fail after this launch: the data cannot be computed";
+  let description = [{ `status` is one of enum dlcrt_kernel_status. The kernel goes on, inside its buffers. }];
+  let arguments = (ins I32Attr:$status);
+  let assemblyFormat = "$status attr-dict";
+}
+
+#endif

@@ -1,0 +1,67 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ops that move, pick or rename elements without computing on them. Axes may be negative until infer-shapes has run.
+
+#ifndef DLC_IR_MOVEMENT
+#define DLC_IR_MOVEMENT
+
+include "dlc/IR/Dlc.td"
+
+class Dlc_Movement<string mnemonic, dag operands, list<string> methods = ["form", "role", "lower"], list<Trait> traits = []>
+    : Dlc_Op<mnemonic, methods, !listconcat([Pure], traits)> {
+  let arguments = operands;
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Dlc_ConcatOp : Dlc_Movement<"concat", (ins Variadic<AnyTensor>:$xs, I64Attr:$axis)>;
+
+def Dlc_FlattenOp : Dlc_Movement<"flatten", (ins AnyTensor:$x, I64Attr:$axis), ["form", "expand"]> {
+  let summary = "A matrix: the axes before `axis` (0 .. rank) and those from it on";
+}
+
+def Dlc_GatherOp : Dlc_Movement<"gather", (ins AnyTensor:$x, AnyTensor:$indices, I64Attr:$axis)> {
+  let summary = "Picks whole slices along an axis, as ONNX Gather; negative indices count from the end";
+}
+
+def Dlc_ReshapeOp : Dlc_Movement<"reshape", (ins AnyTensor:$x, AnyTensor:$shape, BoolAttr:$allowzero), ["form", "role", "readsData"]> {
+  let summary = "The same elements under other dims: 0 copies a dim (unless allowzero), one -1 is inferred";
+}
+
+def Dlc_ShapeOp : Dlc_Movement<"shape", (ins AnyTensor:$x, I64Attr:$start, OptionalAttr<I64Attr>:$end), ["form", "role"]> {
+  let summary = "The dims [start, end) as an int64 tensor";
+}
+
+def Dlc_SizeOp : Dlc_Movement<"size", (ins AnyTensor:$x), ["form", "role"]> {
+  let summary = "The number of elements as an int64 scalar";
+}
+
+def Dlc_SliceOp : Dlc_Movement<"slice", (ins AnyTensor:$x, AnyTensor:$starts, AnyTensor:$ends, Optional<AnyTensor>:$axes,
+                                            Optional<AnyTensor>:$steps,
+                                            OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "first element of each axis">>:$resolvedStarts,
+                                            OptionalAttr<DenseI64ArrayAttr>:$resolvedSteps),
+                                       ["form", "role", "readsData", "lower"], [AttrSizedOperandSegments]> {
+  let summary = "As ONNX Slice from opset 10 on";
+  let description = [{ infer-shapes writes what the bounds come to into `resolvedStarts` and `resolvedSteps`, one entry an axis. }];
+  let assemblyFormat = [{ $x `,` $starts `,` $ends (`axes` `(` $axes^ `:` type($axes) `)`)? (`steps` `(` $steps^ `:` type($steps) `)`)?
+      attr-dict `:` `(` type($x) `,` type($starts) `,` type($ends) `)` `->` type($result) }];
+}
+
+def Dlc_SqueezeOp : Dlc_Movement<"squeeze", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$axes), ["form", "expand"]> {
+  let summary = "Drops axes of size 1; all of them where `axes` is missing";
+}
+
+def Dlc_UnsqueezeOp : Dlc_Movement<"unsqueeze", (ins AnyTensor:$x, DenseI64ArrayAttr:$axes), ["form", "expand"]> {
+  let summary = "Inserts axes of size 1 at positions of the result";
+}
+
+def Dlc_TransposeOp : Dlc_Movement<"transpose", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$perm)> {
+  let summary = "result dim i = x dim perm[i]; all axes reversed where `perm` is missing";
+}
+
+def Dlc_ConstantOfShapeOp : Dlc_Movement<"constant_of_shape", (ins AnyTensor:$shape, AnyAttr:$value), ["form", "readsData", "expand"]> {
+  let summary = "Every element is `value` (elements attribute with one element); expands into a constant and expand";
+}
+
+#endif

@@ -1,0 +1,51 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ops that hold the graph together: constants, values of dimensions, checks, fusion groups.
+
+#ifndef DLC_IR_STRUCTURE
+#define DLC_IR_STRUCTURE
+
+include "dlc/IR/Dlc.td"
+
+def Dlc_ConstantOp : Dlc_Op<"constant", ["form", "role"], [Pure]> {
+  let summary = "A constant tensor: small ones in the IR, large ones as #dlc.weight";
+  let arguments = (ins AnyAttr:$value);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "`<` $value `>` attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::TypedAttr":$value)>];
+}
+
+def Dlc_FromDimsOp : Dlc_Op<"from_dims", ["form", "role"], [Pure]> {
+  let summary = "A small integer tensor whose elements are dimension expressions (row-major)";
+  let arguments = (ins TypedArrayAttrBase<Dlc_DimExprAttr, "dimension expressions">:$values);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "$values attr-dict `:` type($result)";
+}
+
+def Dlc_ReadOp : Op<Dlc_Dialect, "read", []> {
+  let summary = "Defines symbols from the elements of a small integer tensor that is known only at run time";
+  let arguments = (ins AnyTensor:$x, StrArrayAttr:$symbols);
+  let assemblyFormat = "$x `as` $symbols attr-dict `:` type($x)";
+}
+
+def Dlc_CheckOp : Op<Dlc_Dialect, "check", []> {
+  let summary = "Fails the run with `message` unless `condition` is not 0; {0} and {1} in it stand for lhs and rhs";
+  let arguments = (ins Dlc_DimExprAttr:$condition, Dlc_DimExprAttr:$lhs, Dlc_DimExprAttr:$rhs, StrAttr:$message);
+  let assemblyFormat = "$condition `,` $lhs `,` $rhs `,` $message attr-dict";
+}
+
+def Dlc_GroupOp : Op<Dlc_Dialect, "group", [SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "Ops that become one kernel; made by fuse";
+  let description = [{ Values from outside are used directly. The results are the values of dlc.yield. }];
+  let results = (outs Variadic<AnyTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "attr-dict-with-keyword `:` type($results) $body";
+}
+
+def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator, ParentOneOf<["::dlc::GroupOp"]>]> {
+  let arguments = (ins Variadic<AnyTensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif

@@ -1,0 +1,38 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// Passes on dlc ops, in the order in which the pipeline runs them.
+
+#ifndef DLC_TRANSFORMS_PASSES
+#define DLC_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def InferShapes : Pass<"infer-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Gives every value its dims, and folds integer tensors whose elements are dimension expressions";
+  let description = [{
+    One forward walk. Runs each op's shape rule, adds the run-time checks and reads that the rules ask for, and replaces small
+    integer tensors by constants and `dlc.from_dims`.
+  }];
+}
+
+def Simplify : Pass<"simplify", "::mlir::func::FuncOp"> {
+  let summary = "Removes ops without effect: dead ones, identity casts, reshapes and transposes, chains of them, neutral operands";
+}
+
+def ExpandOps : Pass<"expand-ops", "::mlir::func::FuncOp"> {
+  let summary = "Replaces ops that are defined by others";
+}
+
+def Fuse : Pass<"fuse", "::mlir::func::FuncOp"> {
+  let summary = "Puts ops into groups, each of which becomes one kernel";
+  let options = [Option<"cap", "cap", "unsigned", /*default=*/"64", "the most ops in one group">];
+}
+
+def VerifyPhase : Pass<"verify-phase", "::mlir::ModuleOp"> {
+  let summary = "Checks what holds after a phase of the pipeline";
+  let options = [Option<"phase", "phase", "std::string", "", "import, clean, precision, fuse, plan, schedule, codegen or finish">];
+}
+
+#endif

@@ -1,0 +1,119 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dlc/IR/Dialect.h"
+#include "dlc/IR/LowerContext.h"
+#include "dlc/IR/ShapeContext.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Endian.h"
+
+using namespace mlir;
+
+#include "dlc/IR/DlcDialect.cpp.inc"
+#include "dlc/IR/DlcEnums.cpp.inc"
+#include "dlc/IR/DlcInterfaces.cpp.inc"
+#include "dlc/IR/KernelInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dlc/IR/DlcAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dlc/IR/DlcOps.cpp.inc"
+
+namespace dlc {
+
+void DlcDialect::initialize() {
+  weights = std::make_shared<WeightStore>();
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dlc/IR/DlcAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/DlcOps.cpp.inc"
+      >();
+}
+
+DimExpr elementwiseCost(Operation *op) {
+  if (op->getNumResults() == 0 || !isa<RankedTensorType>(op->getResult(0).getType()))
+    return {};
+  return productOfDims(op->getContext(), dimsOf(op->getResult(0).getType()));
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// Up to this many bytes a constant stands in the IR, where it can be read.
+static constexpr size_t kInlineBytes = 256;
+
+static unsigned bytesOfElement(Type type) { return (type.getIntOrFloatBitWidth() + 7) / 8; }
+
+std::optional<ConstantBytes> constantBytes(Attribute value) {
+  if (auto weight = dyn_cast_or_null<WeightAttr>(value)) {
+    auto *dialect = value.getContext()->getLoadedDialect<DlcDialect>();
+    std::optional<ArrayRef<char>> data = dialect ? dialect->getWeights().find(weight.getKey()) : std::nullopt;
+    if (!data)
+      return std::nullopt;
+    return ConstantBytes{*data, false, {}};
+  }
+  auto elements = dyn_cast_or_null<DenseElementsAttr>(value);
+  if (!elements || !elements.getElementType().isIntOrFloat())
+    return std::nullopt;
+  ConstantBytes bytes;
+  bytes.isSplat = elements.isSplat() && elements.getNumElements() > 1;
+  if (elements.getElementType().isInteger(1)) { // packed into bits there
+    if (bytes.isSplat) {
+      bytes.owned.push_back(elements.getSplatValue<bool>());
+    } else {
+      for (bool element : elements.getValues<bool>())
+        bytes.owned.push_back(element);
+    }
+    return bytes;
+  }
+  bytes.data = elements.getRawData();
+  return bytes;
+}
+
+std::optional<SmallVector<int64_t>> constantIntegers(Attribute value, unsigned limit) {
+  auto typed = dyn_cast_or_null<TypedAttr>(value);
+  RankedTensorType type;
+  if (auto weight = dyn_cast_or_null<WeightAttr>(value))
+    type = weight.getType();
+  else if (typed)
+    type = dyn_cast<RankedTensorType>(typed.getType());
+  if (!type || !type.getElementType().isInteger() || type.getNumElements() > limit)
+    return std::nullopt;
+  std::optional<ConstantBytes> bytes = constantBytes(value);
+  if (!bytes)
+    return std::nullopt;
+  ArrayRef<char> data = bytes->owned.empty() ? bytes->data : ArrayRef<char>(bytes->owned);
+  auto integer = cast<IntegerType>(type.getElementType());
+  unsigned width = bytesOfElement(integer);
+  SmallVector<int64_t> result;
+  for (int64_t i = 0, e = type.getNumElements(); i != e; ++i) {
+    uint64_t raw = 0;
+    memcpy(&raw, data.data() + (bytes->isSplat ? 0 : i * width), width);
+    unsigned shift = 64 - 8 * width;
+    bool isUnsigned = integer.isUnsigned() || integer.getWidth() == 1;
+    result.push_back(isUnsigned ? static_cast<int64_t>(raw) : static_cast<int64_t>(raw << shift) >> shift);
+  }
+  return result;
+}
+
+TypedAttr makeConstant(RankedTensorType type, ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
+  if (bytes.size() <= kInlineBytes) {
+    if (type.getElementType().isInteger(1)) {
+      SmallVector<bool> values;
+      for (char byte : bytes)
+        values.push_back(byte != 0);
+      return DenseElementsAttr::get(type, values);
+    }
+    return DenseElementsAttr::getFromRawBuffer(type, bytes);
+  }
+  auto *dialect = type.getContext()->getOrLoadDialect<DlcDialect>();
+  return WeightAttr::get(type.getContext(), dialect->getWeights().add(bytes, std::move(owner)), type);
+}
+
+} // namespace dlc

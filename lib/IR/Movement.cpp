@@ -1,0 +1,564 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dlc/IR/Dialect.h"
+#include "dlc/IR/KernelOps.h"
+#include "dlc/IR/LowerContext.h"
+#include "dlc/IR/ShapeContext.h"
+#include "dlcrt/kernel_abi.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+static Value indexConstant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+/// The constant elements of an optional operand; an error when it is not constant. Empty for a missing operand.
+static FailureOr<SmallVector<int64_t>> constantOperand(ShapeContext &context, unsigned i, StringRef what) {
+  ArrayRef<DimExpr> values = context.values(i);
+  SmallVector<int64_t> result;
+  bool isEmpty = cast<RankedTensorType>(context.getOp()->getOperand(i).getType()).getNumElements() == 0;
+  for (DimExpr v : values) {
+    if (!v || !v.getConstant())
+      return context.emitError() << what << " must be known when compiling", failure();
+    result.push_back(*v.getConstant());
+  }
+  if (result.empty() && !isEmpty)
+    return context.emitError() << what << " must be known when compiling", failure();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Concat
+//===----------------------------------------------------------------------===//
+
+Form ConcatOp::form() { return Form::Lower; }
+Role ConcatOp::role() { return Role::Movement; }
+
+LogicalResult ConcatOp::shape(ShapeContext &context) {
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  SmallVector<DimExpr> dims = context.dims(0);
+  for (unsigned i = 1; i != getNumOperands(); ++i) {
+    SmallVector<DimExpr> next = context.dims(i);
+    if (next.size() != dims.size())
+      return context.emitError() << "operand " << i << " has " << next.size() << " axes, operand 0 has " << dims.size();
+    if (context.elementType(i) != context.elementType(0))
+      return context.emitError() << "operands have the element types " << context.elementType(0) << " and " << context.elementType(i)
+                                 << "; they must be equal (ONNX never converts: insert a Cast)";
+    for (size_t d = 0; d != dims.size(); ++d) {
+      if (static_cast<int64_t>(d) == *axis)
+        dims[d] = addDims(dims[d], next[d]);
+      else if (failed(context.requireEqual(dims[d], next[d], "operands differ on axis " + Twine(d) + ", which is not concatenated: {0} and {1}")))
+        return failure();
+    }
+    if (!dims[*axis])
+      return context.emitError() << "the concatenated dim does not fit 64 bits";
+  }
+  context.setResult(0, context.elementType(0), dims);
+  if (dims.size() != 1)
+    return success();
+  SmallVector<DimExpr> values;
+  for (unsigned i = 0; i != getNumOperands(); ++i) {
+    std::optional<int64_t> size = context.dims(i)[0].getConstant();
+    if (!size || *size > ShapeContext::kMaxValues)
+      return success();
+    ArrayRef<DimExpr> part = context.values(i);
+    if (part.empty())
+      values.append(*size, DimExpr());
+    else
+      llvm::append_range(values, part);
+  }
+  if (!llvm::all_of(values, [](DimExpr e) { return !e; }))
+    context.setValues(0, values);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> ConcatOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  int64_t axis = getAxis();
+  // An element comes from the operand in whose range its index falls: a chain of scf.if, the last operand without a test.
+  SmallVector<Value> ends;
+  DimExpr end = constantDim(getContext(), 0);
+  for (unsigned i = 0; i != getNumOperands(); ++i) {
+    end = addDims(end, dimsOf(context.operandType(i))[axis]);
+    ends.push_back(context.dim(end));
+  }
+  auto pick = [&](OpBuilder &b, ValueRange indices) {
+    std::function<Value(OpBuilder &, unsigned)> from = [&](OpBuilder &inner, unsigned i) -> Value {
+      SmallVector<Value> at(indices);
+      if (i > 0)
+        at[axis] = arith::SubIOp::create(inner, loc, at[axis], ends[i - 1]);
+      if (i + 1 == getNumOperands())
+        return tensor::ExtractOp::create(inner, loc, context.operand(i), at);
+      Value isHere = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, indices[axis], ends[i]);
+      auto branch = scf::IfOp::create(
+          inner, loc, isHere,
+          [&](OpBuilder &then, Location) { scf::YieldOp::create(then, loc, tensor::ExtractOp::create(then, loc, context.operand(i), at).getResult()); },
+          [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, from(otherwise, i + 1)); });
+      return branch.getResult(0);
+    };
+    return from(b, 0);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+//===----------------------------------------------------------------------===//
+// Gather
+//===----------------------------------------------------------------------===//
+
+Form GatherOp::form() { return Form::Lower; }
+Role GatherOp::role() { return Role::Movement; }
+
+LogicalResult GatherOp::shape(ShapeContext &context) {
+  Type index = context.elementType(1);
+  if (!index.isInteger(64) && !index.isInteger(32))
+    return context.emitError() << "indices must be int32 or int64, not " << index;
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  SmallVector<DimExpr> x = context.dims(0), indices = context.dims(1), dims(x.begin(), x.begin() + *axis);
+  llvm::append_range(dims, indices);
+  dims.append(x.begin() + *axis + 1, x.end());
+  context.setResult(0, context.elementType(0), dims);
+
+  // Indices that are constant must fit; those of a run are checked by the kernel.
+  ArrayRef<DimExpr> picks = context.values(1), values = context.values(0);
+  std::optional<int64_t> size = x[*axis].getConstant();
+  SmallVector<DimExpr> picked;
+  for (DimExpr pick : picks) {
+    std::optional<int64_t> at = pick ? pick.getConstant() : std::nullopt;
+    if (at && size && (*at < -*size || *at >= *size))
+      return context.emitError() << "index " << *at << " is outside axis " << *axis << ", which has " << *size << " entries";
+    if (at && size && x.size() == 1 && !values.empty())
+      picked.push_back(values[*at < 0 ? *at + *size : *at]);
+  }
+  if (!picked.empty() && picked.size() == picks.size())
+    context.setValues(0, picked);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> GatherOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  int64_t axis = getAxis(), indexRank = context.operandType(1).getRank();
+  Value size = context.dim(dimsOf(context.operandType(0))[axis]);
+  Type element = storageType(context.resultType()).getElementType();
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    Value raw = tensor::ExtractOp::create(b, loc, context.operand(1), indices.slice(axis, indexRank));
+    Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), raw);
+    Value zero = indexConstant(b, loc, 0);
+    Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
+    index = arith::SelectOp::create(b, loc, isNegative, arith::AddIOp::create(b, loc, index, size), index);
+    // Unsigned: what is still negative is too large as well.
+    Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, size);
+    auto branch = scf::IfOp::create(
+        b, loc, isInside,
+        [&](OpBuilder &then, Location) {
+          SmallVector<Value> at(indices.begin(), indices.begin() + axis);
+          at.push_back(index);
+          llvm::append_range(at, indices.drop_front(axis + indexRank));
+          scf::YieldOp::create(then, loc, tensor::ExtractOp::create(then, loc, context.operand(0), at).getResult());
+        },
+        [&](OpBuilder &otherwise, Location) {
+          RaiseOp::create(otherwise, loc, DLCRT_KERNEL_INDEX_OUT_OF_RANGE);
+          scf::YieldOp::create(otherwise, loc, arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(element)).getResult());
+        });
+    return branch.getResult(0);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+/// The values go along where the elements keep their order.
+static void keepValues(ShapeContext &context) {
+  if (!context.values(0).empty())
+    context.setValues(0, SmallVector<DimExpr>(context.values(0)));
+}
+
+//===----------------------------------------------------------------------===//
+// Reshape and the ops that expand into it
+//===----------------------------------------------------------------------===//
+
+Form ReshapeOp::form() { return Form::View; }
+Role ReshapeOp::role() { return Role::Movement; }
+bool ReshapeOp::readsData(unsigned operand) { return operand == 0; }
+
+LogicalResult ReshapeOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0);
+  FailureOr<SmallVector<DimExpr>> shape = context.valuesOrRead(1, "the shape of Reshape");
+  if (failed(shape))
+    return failure();
+  if (context.rank(1) != 1)
+    return context.emitError() << "the shape must have one axis, not " << context.rank(1);
+  MLIRContext *c = getContext();
+  DimExpr zero = constantDim(c, 0), one = constantDim(c, 1), minusOne = constantDim(c, -1);
+  DimExpr total = productOfDims(c, x), known = one;
+  SmallVector<DimExpr> dims(*shape);
+  unsigned inferred = 0;
+  bool maybeInferred = false, hasZero = false;
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (dim.getConstant() && *dim.getConstant() < -1)
+      return context.emitError() << "the shape holds " << toString(dim) << "; sizes are -1 or not negative";
+    if (dim == minusOne) {
+      ++inferred;
+      continue;
+    }
+    hasZero |= dim == zero;
+    if (!getAllowzero()) {
+      if (dim == zero && i >= x.size())
+        return context.emitError() << "the shape copies dim " << i << " of its operand, which has " << x.size() << " axes";
+      if (i < x.size())
+        dim = selectEqDims(dim, zero, x[i], dim);
+    }
+    // A size read at run time may turn out to be -1.
+    if (lowerBound(dim).value_or(-1) < 0)
+      maybeInferred = true;
+    known = mulDims(known, selectEqDims(dim, minusOne, one, dim));
+  }
+  if (inferred > 1)
+    return context.emitError() << "the shape " << toString(*shape) << " holds more than one -1";
+  if (inferred && hasZero && getAllowzero())
+    return context.emitError() << "the shape " << toString(*shape) << " holds -1 beside 0 with allowzero; the -1 cannot be inferred";
+  if (!total || !known)
+    return context.emitError() << "the number of elements does not fit 64 bits";
+  DimExpr rest = known == zero ? zero : floorDivDims(total, selectEqDims(known, zero, one, known));
+  for (DimExpr &dim : dims)
+    dim = dim == minusOne ? rest : maybeInferred ? selectEqDims(dim, minusOne, rest, dim) : dim;
+  DimExpr product = productOfDims(c, dims);
+  if (!rest || !product)
+    return context.emitError() << "the number of elements does not fit 64 bits";
+  if (failed(context.requireEqual(total, product, "a tensor of dims " + toString(x) + " cannot be reshaped to " + toString(dims) +
+                                                      ": it has {0} elements, not {1}")))
+    return failure();
+  context.setResult(0, context.elementType(0), dims);
+  keepValues(context);
+  return success();
+}
+
+/// Replaces the op by a Reshape to its result's dims.
+static LogicalResult expandToReshape(Operation *op, RewriterBase &rewriter) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  SmallVector<Attribute> values;
+  for (DimExpr dim : dimsOf(type))
+    values.push_back(dim);
+  auto shapeType = RankedTensorType::get({type.getRank()}, rewriter.getI64Type());
+  Value shape = FromDimsOp::create(rewriter, op->getLoc(), shapeType, rewriter.getArrayAttr(values));
+  rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, op->getOperand(0), shape, /*allowzero=*/true);
+  return success();
+}
+
+Form FlattenOp::form() { return Form::Expand; }
+LogicalResult FlattenOp::expand(RewriterBase &rewriter) { return expandToReshape(*this, rewriter); }
+
+LogicalResult FlattenOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0);
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), x.size(), "axis", /*end=*/true);
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  DimExpr rows = productOfDims(getContext(), ArrayRef(x).take_front(*axis)), columns = productOfDims(getContext(), ArrayRef(x).drop_front(*axis));
+  if (!rows || !columns)
+    return context.emitError() << "the number of elements does not fit 64 bits";
+  context.setResult(0, context.elementType(0), {rows, columns});
+  return success();
+}
+
+Form SqueezeOp::form() { return Form::Expand; }
+LogicalResult SqueezeOp::expand(RewriterBase &rewriter) { return expandToReshape(*this, rewriter); }
+
+LogicalResult SqueezeOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), dims;
+  SmallVector<int64_t> axes;
+  DimExpr one = constantDim(getContext(), 1);
+  if (getAxes()) {
+    FailureOr<SmallVector<int64_t>> normal = context.normalizeAxes(*getAxes(), x.size(), "axes");
+    if (failed(normal))
+      return failure();
+    axes = *normal;
+  } else {
+    for (auto [i, dim] : llvm::enumerate(x)) {
+      if (dim == one)
+        axes.push_back(i);
+      else if (!provablyDifferent(dim, one))
+        return context.emitError() << "whether axis " << i << " of size " << toString(dim)
+                                   << " is dropped is not known when compiling; name the axes, or fix the dim with --dim";
+    }
+  }
+  setAxes(axes);
+  for (auto [i, dim] : llvm::enumerate(x)) {
+    if (!llvm::is_contained(axes, static_cast<int64_t>(i)))
+      dims.push_back(dim);
+    else if (failed(context.requireEqual(dim, one, "axis " + Twine(i) + " cannot be squeezed: its size is {0}, not 1")))
+      return failure();
+  }
+  context.setResult(0, context.elementType(0), dims);
+  keepValues(context);
+  return success();
+}
+
+Form UnsqueezeOp::form() { return Form::Expand; }
+LogicalResult UnsqueezeOp::expand(RewriterBase &rewriter) { return expandToReshape(*this, rewriter); }
+
+LogicalResult UnsqueezeOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> dims = context.dims(0);
+  FailureOr<SmallVector<int64_t>> axes = context.normalizeAxes(getAxes(), dims.size() + getAxes().size(), "axes");
+  if (failed(axes))
+    return failure();
+  setAxes(*axes);
+  for (int64_t axis : *axes)
+    dims.insert(dims.begin() + axis, constantDim(getContext(), 1));
+  context.setResult(0, context.elementType(0), dims);
+  keepValues(context);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shape, Size
+//===----------------------------------------------------------------------===//
+
+Form ShapeOp::form() { return Form::Host; }
+Role ShapeOp::role() { return Role::Opaque; }
+
+LogicalResult ShapeOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> dims = context.dims(0);
+  int64_t rank = dims.size();
+  auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
+  int64_t start = clamp(getStart()), end = clamp(getEnd().value_or(rank));
+  ArrayRef<DimExpr> taken = ArrayRef(dims).slice(start, std::max<int64_t>(end - start, 0));
+  context.setResult(0, IntegerType::get(getContext(), 64), {constantDim(getContext(), taken.size())});
+  context.setValues(0, taken);
+  return success();
+}
+
+Form SizeOp::form() { return Form::Host; }
+Role SizeOp::role() { return Role::Opaque; }
+
+LogicalResult SizeOp::shape(ShapeContext &context) {
+  DimExpr size = productOfDims(getContext(), context.dims(0));
+  if (!size)
+    return context.emitError() << "the number of elements does not fit 64 bits";
+  context.setResult(0, IntegerType::get(getContext(), 64), {});
+  context.setValues(0, {size});
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Slice
+//===----------------------------------------------------------------------===//
+
+Form SliceOp::form() { return Form::Lower; }
+Role SliceOp::role() { return Role::Movement; }
+bool SliceOp::readsData(unsigned operand) { return operand == 0; }
+
+namespace {
+/// One axis of a slice: result element i is operand element start + i * step.
+struct AxisSlice {
+  DimExpr start, size;
+  int64_t step = 1;
+};
+} // namespace
+
+/// start, end clamped as the standard says for a step; the number of steps between them.
+static AxisSlice sliceAxis(MLIRContext *c, DimExpr dim, DimExpr start, DimExpr end, int64_t step) {
+  DimExpr zero = constantDim(c, 0), minusOne = constantDim(c, -1);
+  auto fromEnd = [&](DimExpr at) -> DimExpr {
+    // The smallest int64 plus a size cannot overflow, but a constant far below 0 stays below whatever is added.
+    return selectLtDims(at, zero, addDims(at, dim), at);
+  };
+  AxisSlice slice;
+  slice.step = step;
+  DimExpr last = addDims(dim, minusOne);
+  if (step > 0) {
+    slice.start = minDims(maxDims(fromEnd(start), zero), dim);
+    DimExpr stop = minDims(maxDims(fromEnd(end), zero), dim);
+    slice.size = ceilDivDims(maxDims(subDims(stop, slice.start), zero), constantDim(c, step));
+  } else {
+    slice.start = minDims(maxDims(fromEnd(start), zero), last);
+    DimExpr stop = minDims(maxDims(fromEnd(end), minusOne), last);
+    // -step of the smallest int64 does not exist; no tensor has so many elements.
+    int64_t stride = step == INT64_MIN ? INT64_MAX : -step;
+    slice.size = ceilDivDims(maxDims(subDims(slice.start, stop), zero), constantDim(c, stride));
+    // An axis of size 0 has last = -1: start would be below stop's clamp.
+    slice.size = selectEqDims(dim, zero, zero, slice.size);
+  }
+  return slice;
+}
+
+/// The slice of each axis, from the operands' values. `context` may add reads; in later phases all values are known.
+static FailureOr<SmallVector<AxisSlice>> slicesOf(SliceOp op, ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0);
+  MLIRContext *c = op.getContext();
+  FailureOr<SmallVector<DimExpr>> starts = context.valuesOrRead(1, "starts"), ends = context.valuesOrRead(2, "ends");
+  if (failed(starts) || failed(ends))
+    return failure();
+  unsigned next = 3;
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, starts->size()));
+  SmallVector<int64_t> steps(starts->size(), 1);
+  if (op.getAxes()) {
+    FailureOr<SmallVector<int64_t>> values = constantOperand(context, next++, "axes");
+    if (failed(values))
+      return failure();
+    axes = *values;
+  }
+  if (op.getSteps()) {
+    FailureOr<SmallVector<int64_t>> values = constantOperand(context, next++, "steps");
+    if (failed(values))
+      return failure();
+    steps = *values;
+  }
+  if (ends->size() != starts->size() || axes.size() != starts->size() || steps.size() != starts->size())
+    return context.emitError() << "starts, ends, axes and steps have " << starts->size() << ", " << ends->size() << ", " << axes.size()
+                               << " and " << steps.size() << " entries; they must have as many",
+           failure();
+  SmallVector<AxisSlice> slices;
+  for (DimExpr dim : x)
+    slices.push_back({constantDim(c, 0), dim, 1});
+  SmallVector<int64_t> seen;
+  for (auto [axis, start, end, step] : llvm::zip_equal(axes, *starts, *ends, steps)) {
+    FailureOr<int64_t> at = context.normalizeAxis(axis, x.size(), "an entry of axes");
+    if (failed(at))
+      return failure();
+    if (llvm::is_contained(seen, *at))
+      return context.emitError() << "axes names axis " << *at << " twice", failure();
+    seen.push_back(*at);
+    if (step == 0)
+      return context.emitError() << "the step of axis " << *at << " is 0", failure();
+    slices[*at] = sliceAxis(c, x[*at], start, end, step);
+    if (!slices[*at].start || !slices[*at].size)
+      return context.emitError() << "a bound of axis " << *at << " does not fit 64 bits", failure();
+  }
+  return slices;
+}
+
+LogicalResult SliceOp::shape(ShapeContext &context) {
+  FailureOr<SmallVector<AxisSlice>> slices = slicesOf(*this, context);
+  if (failed(slices))
+    return failure();
+  SmallVector<DimExpr> dims;
+  SmallVector<Attribute> starts;
+  SmallVector<int64_t> steps;
+  for (const AxisSlice &slice : *slices) {
+    dims.push_back(slice.size);
+    starts.push_back(slice.start);
+    steps.push_back(slice.step);
+  }
+  context.setResult(0, context.elementType(0), dims);
+  // What the bounds came to, for the lowering.
+  setResolvedStartsAttr(ArrayAttr::get(getContext(), starts));
+  setResolvedSteps(steps);
+  ArrayRef<DimExpr> values = context.values(0);
+  const AxisSlice *slice = slices->size() == 1 ? &slices->front() : nullptr;
+  if (!values.empty() && slice && slice->start.getConstant() && slice->size.getConstant()) {
+    SmallVector<DimExpr> picked;
+    for (int64_t i = 0; i != *slice->size.getConstant(); ++i)
+      picked.push_back(values[*slice->start.getConstant() + i * slice->step]);
+    context.setValues(0, picked);
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> SliceOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  if (!getResolvedStarts() || !getResolvedSteps())
+    return emitOpError("its bounds are not resolved; run infer-shapes"), failure();
+  SmallVector<Value> starts;
+  ArrayAttr resolved = *getResolvedStarts();
+  for (Attribute start : resolved)
+    starts.push_back(context.dim(cast<DimExpr>(start)));
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    SmallVector<Value> at;
+    for (auto [index, start, step] : llvm::zip_equal(indices, starts, *getResolvedSteps()))
+      at.push_back(arith::AddIOp::create(b, loc, start, arith::MulIOp::create(b, loc, index, indexConstant(b, loc, step))));
+    return tensor::ExtractOp::create(b, loc, context.operand(0), at);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+//===----------------------------------------------------------------------===//
+// Transpose
+//===----------------------------------------------------------------------===//
+
+Form TransposeOp::form() { return Form::Lower; }
+Role TransposeOp::role() { return Role::Movement; }
+
+LogicalResult TransposeOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), dims;
+  int64_t rank = x.size();
+  SmallVector<int64_t> perm;
+  if (getPerm())
+    perm = llvm::to_vector(*getPerm());
+  if (!getPerm())
+    for (int64_t i = rank; i-- > 0;)
+      perm.push_back(i);
+  if (static_cast<int64_t>(perm.size()) != rank)
+    return context.emitError() << "perm has " << perm.size() << " entries for " << rank << " axes";
+  FailureOr<SmallVector<int64_t>> sorted = context.normalizeAxes(perm, rank, "perm");
+  if (failed(sorted))
+    return failure();
+  for (int64_t &axis : perm) {
+    axis = axis < 0 ? axis + rank : axis;
+    dims.push_back(x[axis]);
+  }
+  setPerm(perm);
+  context.setResult(0, context.elementType(0), dims);
+  if (rank <= 1)
+    keepValues(context);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> TransposeOp::lower(LowerContext &context) {
+  OpBuilder &builder = context.b();
+  unsigned rank = context.resultType().getRank();
+  // Operand axis perm[i] runs with result axis i.
+  SmallVector<AffineExpr> from(rank);
+  for (auto [i, axis] : llvm::enumerate(*getPerm()))
+    from[axis] = builder.getAffineDimExpr(i);
+  SmallVector<AffineMap> maps{AffineMap::get(rank, 0, from, getContext()), builder.getMultiDimIdentityMap(rank)};
+  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
+  Value init = context.empty(context.resultType());
+  auto moved = linalg::GenericOp::create(builder, getLoc(), init.getType(), context.operand(0), init, maps, iterators,
+                                         [](OpBuilder &b, Location loc, ValueRange args) { linalg::YieldOp::create(b, loc, args[0]); });
+  return SmallVector<Value>{moved.getResult(0)};
+}
+
+//===----------------------------------------------------------------------===//
+// ConstantOfShape
+//===----------------------------------------------------------------------===//
+
+Form ConstantOfShapeOp::form() { return Form::Expand; }
+bool ConstantOfShapeOp::readsData(unsigned) { return false; }
+
+LogicalResult ConstantOfShapeOp::shape(ShapeContext &context) {
+  auto value = dyn_cast<DenseElementsAttr>(getValue());
+  if (!value || value.getNumElements() != 1)
+    return context.emitError() << "value must be a tensor of one element";
+  if (context.rank(0) != 1)
+    return context.emitError() << "the shape must have one axis, not " << context.rank(0);
+  FailureOr<SmallVector<DimExpr>> dims = context.valuesOrRead(0, "the shape of ConstantOfShape");
+  if (failed(dims))
+    return failure();
+  for (DimExpr dim : *dims)
+    if (dim.getConstant() && *dim.getConstant() < 0)
+      return context.emitError() << "the shape holds the negative size " << toString(dim);
+  context.setResult(0, value.getElementType(), *dims);
+  std::optional<int64_t> count = productOfDims(getContext(), *dims) ? productOfDims(getContext(), *dims).getConstant() : std::nullopt;
+  if (std::optional<SmallVector<int64_t>> element = constantIntegers(value, 1); element && count && *count <= ShapeContext::kMaxValues)
+    context.setValues(0, SmallVector<DimExpr>(*count, constantDim(getContext(), element->front())));
+  return success();
+}
+
+LogicalResult ConstantOfShapeOp::expand(RewriterBase &rewriter) {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  auto value = cast<DenseElementsAttr>(getValue()).reshape(RankedTensorType::get({}, type.getElementType()));
+  Value element = ConstantOp::create(rewriter, getLoc(), value);
+  rewriter.replaceOpWithNewOp<ExpandOp>(*this, type, element, getShape());
+  return success();
+}
+
+} // namespace dlc

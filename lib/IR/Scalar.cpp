@@ -1,0 +1,233 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dlc/IR/Scalar.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace dlc {
+
+//===----------------------------------------------------------------------===//
+// Helpers
+//===----------------------------------------------------------------------===//
+
+/// The type that arith computes in: signless.
+static Type computeType(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return IntegerType::get(type.getContext(), integer.getWidth());
+  return type;
+}
+
+static Value constantOf(OpBuilder &b, Location loc, Type type, double value) {
+  if (auto floating = dyn_cast<FloatType>(type))
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(floating, value));
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(computeType(type), static_cast<int64_t>(value)));
+}
+
+template <typename FloatOp, typename SignedOp, typename UnsignedOp>
+static Scalar arithmetic(const Scalar &x, const Scalar &y) {
+  OpBuilder &b = x.b();
+  if (x.isFloat())
+    return x.with(FloatOp::create(b, x.getLoc(), x.getValue(), y.getValue()));
+  if (x.isUnsigned())
+    return x.with(UnsignedOp::create(b, x.getLoc(), x.getValue(), y.getValue()));
+  return x.with(SignedOp::create(b, x.getLoc(), x.getValue(), y.getValue()));
+}
+
+static Scalar compare(const Scalar &x, const Scalar &y, arith::CmpFPredicate ordered, arith::CmpIPredicate isSigned,
+                      arith::CmpIPredicate isUnsigned) {
+  OpBuilder &b = x.b();
+  if (x.isFloat())
+    return x.asBool(arith::CmpFOp::create(b, x.getLoc(), ordered, x.getValue(), y.getValue()));
+  return x.asBool(
+      arith::CmpIOp::create(b, x.getLoc(), x.isUnsigned() ? isUnsigned : isSigned, x.getValue(), y.getValue()));
+}
+
+template <typename MathOp> static Scalar unary(const Scalar &x) { return x.with(MathOp::create(x.b(), x.getLoc(), x.getValue())); }
+
+//===----------------------------------------------------------------------===//
+// Constants and conversions
+//===----------------------------------------------------------------------===//
+
+Scalar ScalarBuilder::constant(double value, const Scalar &like) {
+  return like.with(constantOf(builder, loc, like.getType(), value));
+}
+
+Scalar ScalarBuilder::constant(DenseElementsAttr splat) {
+  Type type = splat.getElementType();
+  TypedAttr element = isa<FloatType>(type) ? TypedAttr(builder.getFloatAttr(type, splat.getSplatValue<APFloat>()))
+                                           : TypedAttr(builder.getIntegerAttr(computeType(type), splat.getSplatValue<APInt>()));
+  return wrap(arith::ConstantOp::create(builder, loc, element), type);
+}
+
+Scalar ScalarBuilder::cast(const Scalar &x, Type to) {
+  Type from = x.getType();
+  if (from == to)
+    return x;
+  Type target = computeType(to);
+  Value v = x.getValue();
+  auto result = [&](Value value) { return Scalar(&builder, loc, value, to); };
+  if (to.isInteger(1)) {
+    Value zero = constantOf(builder, loc, from, 0);
+    if (x.isFloat()) // a NaN is not 0
+      return result(arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, v, zero));
+    return result(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, v, zero));
+  }
+  if (x.isFloat() && isa<FloatType>(to)) {
+    unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
+    if (fromBits == 16 && toBits == 16) // f16 and bf16: neither holds the other
+      return result(arith::TruncFOp::create(builder, loc, target, arith::ExtFOp::create(builder, loc, builder.getF32Type(), v)));
+    if (fromBits < toBits)
+      return result(arith::ExtFOp::create(builder, loc, target, v));
+    return result(arith::TruncFOp::create(builder, loc, target, v));
+  }
+  if (x.isFloat()) {
+    // Through 64 bits, so that what does not fit wraps in the same way on every target; beyond that it is clamped.
+    auto integer = ::mlir::cast<IntegerType>(to);
+    Type wide = builder.getI64Type();
+    Value wideValue;
+    if (to.isUnsignedInteger() && integer.getWidth() == 64) {
+      Value limit = constantOf(builder, loc, from, 0x1p63);
+      if (from.isF16())
+        return result(arith::FPToSIOp::create(builder, loc, wide, v));
+      // Below 2^63 the signed conversion is right; from there on subtract and set the top bit.
+      Value isBig = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, v, limit);
+      Value small = arith::SelectOp::create(builder, loc, isBig, arith::SubFOp::create(builder, loc, v, limit), v);
+      Value low = arith::FPToSIOp::create(builder, loc, wide, small);
+      Value top = arith::SelectOp::create(
+          builder, loc, isBig, arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(INT64_MIN)),
+          arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0)));
+      return result(arith::AddIOp::create(builder, loc, low, top));
+    }
+    wideValue = arith::FPToSIOp::create(builder, loc, wide, v);
+    if (integer.getWidth() == 64)
+      return result(wideValue);
+    return result(arith::TruncIOp::create(builder, loc, target, wideValue));
+  }
+  if (isa<FloatType>(to)) {
+    if (x.isUnsigned())
+      return result(arith::UIToFPOp::create(builder, loc, target, v));
+    return result(arith::SIToFPOp::create(builder, loc, target, v));
+  }
+  unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
+  if (fromBits == toBits)
+    return result(v);
+  if (fromBits > toBits)
+    return result(arith::TruncIOp::create(builder, loc, target, v));
+  if (x.isUnsigned())
+    return result(arith::ExtUIOp::create(builder, loc, target, v));
+  return result(arith::ExtSIOp::create(builder, loc, target, v));
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+Scalar operator+(const Scalar &x, const Scalar &y) { return arithmetic<arith::AddFOp, arith::AddIOp, arith::AddIOp>(x, y); }
+Scalar operator-(const Scalar &x, const Scalar &y) { return arithmetic<arith::SubFOp, arith::SubIOp, arith::SubIOp>(x, y); }
+Scalar operator*(const Scalar &x, const Scalar &y) { return arithmetic<arith::MulFOp, arith::MulIOp, arith::MulIOp>(x, y); }
+
+Scalar operator/(const Scalar &x, const Scalar &y) {
+  if (x.isFloat())
+    return x.with(arith::DivFOp::create(x.b(), x.getLoc(), x.getValue(), y.getValue()));
+  // The processor traps on a divisor of 0 and on MIN / -1: divide by 1 instead and mend the result.
+  OpBuilder &b = x.b();
+  Location loc = x.getLoc();
+  Value zero = constantOf(b, loc, x.getType(), 0), one = constantOf(b, loc, x.getType(), 1);
+  Value byZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y.getValue(), zero);
+  Value divisor = arith::SelectOp::create(b, loc, byZero, one, y.getValue());
+  if (x.isUnsigned()) {
+    Value quotient = arith::DivUIOp::create(b, loc, x.getValue(), divisor);
+    return x.with(arith::SelectOp::create(b, loc, byZero, zero, quotient));
+  }
+  Value minusOne = constantOf(b, loc, x.getType(), -1);
+  Value negates = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, divisor, minusOne);
+  Value safe = arith::SelectOp::create(b, loc, negates, one, divisor);
+  Value quotient = arith::DivSIOp::create(b, loc, x.getValue(), safe);
+  Value negated = arith::SubIOp::create(b, loc, zero, x.getValue());
+  quotient = arith::SelectOp::create(b, loc, negates, negated, quotient);
+  return x.with(arith::SelectOp::create(b, loc, byZero, zero, quotient));
+}
+
+Scalar operator-(const Scalar &x) {
+  if (x.isFloat())
+    return unary<arith::NegFOp>(x);
+  return x.with(arith::SubIOp::create(x.b(), x.getLoc(), constantOf(x.b(), x.getLoc(), x.getType(), 0), x.getValue()));
+}
+
+Scalar operator!(const Scalar &x) {
+  Value one = arith::ConstantOp::create(x.b(), x.getLoc(), x.b().getBoolAttr(true));
+  return x.with(arith::XOrIOp::create(x.b(), x.getLoc(), x.getValue(), one));
+}
+
+Scalar operator&(const Scalar &x, const Scalar &y) { return x.with(arith::AndIOp::create(x.b(), x.getLoc(), x.getValue(), y.getValue())); }
+Scalar operator|(const Scalar &x, const Scalar &y) { return x.with(arith::OrIOp::create(x.b(), x.getLoc(), x.getValue(), y.getValue())); }
+
+Scalar operator==(const Scalar &x, const Scalar &y) {
+  return compare(x, y, arith::CmpFPredicate::OEQ, arith::CmpIPredicate::eq, arith::CmpIPredicate::eq);
+}
+Scalar operator<(const Scalar &x, const Scalar &y) {
+  return compare(x, y, arith::CmpFPredicate::OLT, arith::CmpIPredicate::slt, arith::CmpIPredicate::ult);
+}
+Scalar operator<=(const Scalar &x, const Scalar &y) {
+  return compare(x, y, arith::CmpFPredicate::OLE, arith::CmpIPredicate::sle, arith::CmpIPredicate::ule);
+}
+Scalar operator>(const Scalar &x, const Scalar &y) {
+  return compare(x, y, arith::CmpFPredicate::OGT, arith::CmpIPredicate::sgt, arith::CmpIPredicate::ugt);
+}
+Scalar operator>=(const Scalar &x, const Scalar &y) {
+  return compare(x, y, arith::CmpFPredicate::OGE, arith::CmpIPredicate::sge, arith::CmpIPredicate::uge);
+}
+
+Scalar select(const Scalar &condition, const Scalar &x, const Scalar &y) {
+  return x.with(arith::SelectOp::create(x.b(), x.getLoc(), condition.getValue(), x.getValue(), y.getValue()));
+}
+
+Scalar min(const Scalar &x, const Scalar &y) { return arithmetic<arith::MinimumFOp, arith::MinSIOp, arith::MinUIOp>(x, y); }
+Scalar max(const Scalar &x, const Scalar &y) { return arithmetic<arith::MaximumFOp, arith::MaxSIOp, arith::MaxUIOp>(x, y); }
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+Scalar pow(const Scalar &x, const Scalar &y) {
+  OpBuilder &b = x.b();
+  ScalarBuilder scalars(b, x.getLoc());
+  Scalar base = x, exponent = y;
+  if (x.isFloat()) { // the result has the base's type; compute in the wider one of both
+    exponent = scalars.cast(y, x.getType());
+    return x.with(math::PowFOp::create(b, x.getLoc(), x.getValue(), exponent.getValue()));
+  }
+  // Integers through f64, as the reference does; exact up to 2^53.
+  base = scalars.cast(x, b.getF64Type());
+  exponent = scalars.cast(y, b.getF64Type());
+  Scalar power = base.with(math::PowFOp::create(b, x.getLoc(), base.getValue(), exponent.getValue()));
+  return scalars.cast(power, x.getType());
+}
+
+Scalar abs(const Scalar &x) {
+  if (x.isFloat())
+    return unary<math::AbsFOp>(x);
+  if (x.isUnsigned())
+    return x;
+  return unary<math::AbsIOp>(x);
+}
+
+Scalar ceil(const Scalar &x) { return unary<math::CeilOp>(x); }
+Scalar erf(const Scalar &x) { return unary<math::ErfOp>(x); }
+Scalar exp(const Scalar &x) { return unary<math::ExpOp>(x); }
+Scalar floor(const Scalar &x) { return unary<math::FloorOp>(x); }
+Scalar log(const Scalar &x) { return unary<math::LogOp>(x); }
+Scalar log1p(const Scalar &x) { return unary<math::Log1pOp>(x); }
+Scalar sqrt(const Scalar &x) { return unary<math::SqrtOp>(x); }
+Scalar tanh(const Scalar &x) { return unary<math::TanhOp>(x); }
+
+Scalar sigmoid(const Scalar &x) {
+  ScalarBuilder scalars(x.b(), x.getLoc());
+  Scalar one = scalars.constant(1, x);
+  return one / (one + exp(-x));
+}
+
+} // namespace dlc

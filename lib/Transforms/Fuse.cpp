@@ -1,0 +1,183 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dlc/IR/Dialect.h"
+#include "dlc/Transforms/Passes.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace dlc {
+#define GEN_PASS_DEF_FUSE
+#include "dlc/Transforms/Passes.h.inc"
+} // namespace dlc
+
+using namespace mlir;
+
+namespace dlc {
+namespace {
+
+/// A group in the making: at most one op that is not element-wise, first, then element-wise ops over its result's dims.
+struct Candidate {
+  SmallVector<Operation *> ops;
+  SmallVector<DimExpr> domain;
+  bool takesElementwise;
+};
+
+/// Groups are numbered as they start, and a group uses only results of groups with smaller numbers. That is kept as follows: an
+/// op joins only the group with the largest number among those that its operands come from. So there are no circles, and one
+/// walk is enough.
+class Grouping {
+public:
+  explicit Grouping(unsigned cap) : cap(cap) {}
+
+  void add(DlcOp op) {
+    Form form = op.form();
+    if (form == Form::Host)
+      return;
+    int last = -1;
+    for (OpOperand &operand : op->getOpOperands())
+      if (op.readsData(operand.getOperandNumber()))
+        last = std::max(last, groupOf(operand.get()));
+    if (form == Form::View) { // renames its operand's memory; counts as a part of its group for the order
+      views[op->getResult(0)] = last;
+      return;
+    }
+    bool isElementwise = form == Form::Scalar;
+    SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
+    if (isElementwise && last >= 0 && mayJoin(op, candidates[last], domain)) {
+      candidates[last].ops.push_back(op);
+      group[op] = last;
+      return;
+    }
+    Role role = op.role();
+    bool takes = isElementwise || role == Role::Contraction || role == Role::Reduction;
+    group[op] = candidates.size();
+    candidates.push_back({{op}, std::move(domain), takes});
+  }
+
+  void build() {
+    for (Candidate &candidate : candidates)
+      build(candidate);
+  }
+
+private:
+  int groupOf(Value v) const {
+    if (auto view = views.find(v); view != views.end())
+      return view->second;
+    auto found = v.getDefiningOp() ? group.find(v.getDefiningOp()) : group.end();
+    return found == group.end() ? -1 : found->second;
+  }
+
+  bool mayJoin(Operation *op, const Candidate &candidate, ArrayRef<DimExpr> domain) const {
+    if (!candidate.takesElementwise || candidate.ops.size() >= cap || ArrayRef(candidate.domain) != domain)
+      return false;
+    // A view of the group's own result would be read before it is written.
+    return llvm::none_of(op->getOperands(), [&](Value v) {
+      auto view = views.find(v);
+      return view != views.end() && view->second == group.lookup(candidate.ops.front());
+    });
+  }
+
+  static void build(Candidate &candidate) {
+    llvm::SmallPtrSet<Operation *, 16> members(candidate.ops.begin(), candidate.ops.end());
+    SmallVector<Value> results;
+    SmallVector<Location> locations;
+    for (Operation *op : candidate.ops) {
+      locations.push_back(op->getLoc());
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+          results.push_back(result);
+    }
+    // At the last member every value that the group uses is there.
+    OpBuilder builder(candidate.ops.back());
+    Location loc = builder.getFusedLoc(locations);
+    auto groupOp = GroupOp::create(builder, loc, TypeRange(ValueRange(results)));
+    for (auto [inner, outer] : llvm::zip_equal(results, groupOp.getResults()))
+      inner.replaceUsesWithIf(outer, [&](OpOperand &use) { return !members.contains(use.getOwner()); });
+    Block *body = builder.createBlock(&groupOp.getBody());
+    for (Operation *op : candidate.ops)
+      op->moveBefore(body, body->end());
+    builder.setInsertionPointToEnd(body);
+    YieldOp::create(builder, loc, results);
+  }
+
+  unsigned cap;
+  std::vector<Candidate> candidates;
+  DenseMap<Operation *, int> group;
+  DenseMap<Value, int> views;
+};
+
+/// Calls `visit` for the ops of the same block that `op` must stand behind: what defines its operands, and the reads that define
+/// the symbols of its types.
+void forEachUsed(Operation *op, const llvm::StringMap<Operation *> &reads, llvm::function_ref<void(Operation *)> visit) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *definition = operand.getDefiningOp(); definition && definition->getBlock() == op->getBlock())
+        visit(definition);
+    for (Type type : inner->getResultTypes())
+      for (DimExpr dim : dimsOf(type))
+        forEachSymbol(dim, [&](StringRef name) {
+          if (Operation *read = reads.lookup(name))
+            visit(read);
+        });
+  });
+}
+
+/// An operand of a group may be defined behind the group's first user: puts ops into an order of definitions before uses, as close
+/// to the present one as that allows.
+void sortByUse(Block &block) {
+  llvm::StringMap<Operation *> reads;
+  for (auto read : block.getOps<ReadOp>())
+    for (auto symbol : read.getSymbols().getAsRange<StringAttr>())
+      reads[symbol.getValue()] = read;
+  DenseMap<Operation *, unsigned> missing; // uses (with repeats) whose definition is not placed yet
+  DenseMap<Operation *, SmallVector<Operation *>> users;
+  SmallVector<Operation *> order;
+  for (Operation &op : block.without_terminator()) {
+    order.push_back(&op);
+    forEachUsed(&op, reads, [&](Operation *definition) {
+      ++missing[&op];
+      users[definition].push_back(&op);
+    });
+  }
+  DenseMap<Operation *, unsigned> position;
+  for (auto [i, op] : llvm::enumerate(order))
+    position[op] = i;
+  // Depth first from the front: an op goes where it stands unless it waits for a later one.
+  SmallVector<Operation *> sorted, ready;
+  for (Operation *op : order)
+    if (missing.lookup(op) == 0)
+      ready.push_back(op);
+  auto later = [&](Operation *a, Operation *b) { return position[a] > position[b]; };
+  std::make_heap(ready.begin(), ready.end(), later);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), later);
+    Operation *op = ready.pop_back_val();
+    sorted.push_back(op);
+    for (Operation *user : users.lookup(op))
+      if (--missing[user] == 0) {
+        ready.push_back(user);
+        std::push_heap(ready.begin(), ready.end(), later);
+      }
+  }
+  for (Operation *op : sorted)
+    op->moveBefore(block.getTerminator());
+}
+
+class Fuse : public impl::FuseBase<Fuse> {
+public:
+  using FuseBase::FuseBase;
+
+private:
+  void runOnOperation() override {
+    Block &block = getOperation().getBody().front();
+    Grouping grouping(cap);
+    for (Operation &op : block)
+      if (auto dlcOp = dyn_cast<DlcOp>(op))
+        grouping.add(dlcOp);
+    grouping.build();
+    sortByUse(block);
+  }
+};
+
+} // namespace
+} // namespace dlc

@@ -1,0 +1,75 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// The flags of `dlc`. A flag is visible to the verbs in its list and unknown to the others.
+
+include "llvm/Option/OptParser.td"
+
+def CompileVerb : OptionVisibility;
+def RunVerb : OptionVisibility;
+def InspectVerb : OptionVisibility;
+def DoctorVerb : OptionVisibility;
+def OtherVerb : OptionVisibility; // version, help, serve
+
+/// Flags of the contract (docs/cli.md) that this version does not have: accepted, and refused with a clear message.
+def Later : OptionGroup<"later">;
+
+class On<list<OptionVisibility> verbs> : Visibility<verbs>;
+
+class Switch<string name, string help, list<OptionVisibility> verbs>
+    : Flag<["--"], name>, HelpText<help>, On<verbs>;
+
+/// --name VALUE and --name=VALUE
+multiclass Value<string name, string meta, string help, list<OptionVisibility> verbs> {
+  def NAME : Separate<["--"], name>, MetaVarName<meta>, HelpText<help>, On<verbs>;
+  def NAME # _eq : Joined<["--"], name # "=">, Alias<!cast<Separate>(NAME)>, Flags<[HelpHidden]>, On<verbs>;
+}
+multiclass LaterValue<string name, list<OptionVisibility> verbs> {
+  def NAME : Separate<["--"], name>, Group<Later>, Flags<[HelpHidden]>, On<verbs>;
+  def NAME # _eq : Joined<["--"], name # "=">, Alias<!cast<Separate>(NAME)>, Flags<[HelpHidden]>, On<verbs>;
+}
+class LaterSwitch<string name, list<OptionVisibility> verbs>
+    : Flag<["--"], name>, Group<Later>, Flags<[HelpHidden]>, On<verbs>;
+
+defvar Compiles = [CompileVerb, RunVerb];
+
+def help : Switch<"help", "This text", [CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb]>;
+def h : Flag<["-"], "h">, Alias<help>, Flags<[HelpHidden]>, On<[CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb]>;
+def verbose : Flag<["-"], "v">, HelpText<"More messages: remarks, variants">, On<[CompileVerb, RunVerb]>;
+def json : Switch<"json", "Report as one JSON object on stdout", [CompileVerb, InspectVerb, DoctorVerb]>;
+
+// --- compile
+def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">, On<[CompileVerb]>,
+        HelpText<"Where the result goes; - is stdout. Its suffix says what it is: .dlcm, .mlir, .ll, .s">;
+defm emit : Value<"emit", "KIND", "What to make, whatever the suffix: dlcm (module), mlir (the program's text after the last phase), llvm, asm", [CompileVerb]>;
+defm target : Value<"target", "TARGET,...", "Targets, each a variant in the module: cpu, cpu:host, cpu:x86-64-v3, ... "
+                    "(repeatable; compile: default the x86-64-v2 baseline and this machine; run: the variant to take)", [CompileVerb, RunVerb, DoctorVerb]>;
+defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8). Repeatable", Compiles>;
+defm shape : Value<"shape", "INPUT=DIMS", "The dims of an input, such as image=1x3x224x224; ? leaves a dim as it is. Repeatable", Compiles>;
+defm precision : Value<"precision", "P", "fp32", [CompileVerb, RunVerb]>;
+defm jobs : Value<"jobs", "N", "Threads of the compiler; the result does not depend on it (default: as many as this process may use)", Compiles>;
+defm stop_after : Value<"stop-after", "PHASE", "Write the program as text after this phase, weights beside it in a .weights file", [CompileVerb]>;
+defm start_from : Value<"start-from", "PHASE", "The inputs are texts that --stop-after PHASE wrote; go on behind that phase", [CompileVerb]>;
+defm dump_dir : Value<"dump-dir", "DIR", "Write the program as text after every phase into this folder", [CompileVerb]>;
+def timing : Switch<"timing", "Time of each pass, to stderr", [CompileVerb]>;
+
+// --- run
+defm inputs : Value<"inputs", "DIR", "Folder with input_0.pb, input_1.pb, ... (ONNX TensorProto) or NAME.npy; what is missing takes its default", [RunVerb]>;
+defm outputs : Value<"outputs", "DIR", "Where output_0.pb, ... (or NAME.npy) go; made if it is not there", [RunVerb]>;
+defm format : Value<"format", "pb|npy", "How outputs are written (default: pb)", [RunVerb]>;
+defm random : Value<"random", "SEED", "Make inputs from the signature instead of reading them", [RunVerb]>;
+defm threads : Value<"threads", "N", "Threads of the run (default: as many as this process may use)", [RunVerb]>;
+
+// --- inspect
+def verify : Switch<"verify", "Check the hashes of the constants too", [InspectVerb]>;
+def plan : Switch<"plan", "Only the plan that runs, as text", [InspectVerb]>;
+
+// --- of the contract, not yet there
+defm hot : LaterValue<"hot", [CompileVerb]>;
+defm db : LaterValue<"db", [CompileVerb]>;
+defm tune : LaterValue<"tune", [CompileVerb]>;
+defm calib : LaterValue<"calib", [CompileVerb]>;
+defm precision_config : LaterValue<"precision-config", [CompileVerb]>;
+defm cuda_driver : LaterValue<"cuda-driver", [CompileVerb, RunVerb, DoctorVerb]>;
+def html : LaterSwitch<"html", [InspectVerb]>;

@@ -1,0 +1,155 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "TensorFiles.h"
+#include "dlc/Support/Format.h"
+#include "dlc/Support/OutputFile.h"
+#include "dlcrt/runtime.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+namespace dlc {
+
+std::string fileNameOf(llvm::StringRef tensorName) {
+  std::string name = tensorName.str();
+  for (char &c : name)
+    if (!llvm::isAlnum(c) && c != '-' && c != '_' && c != '.')
+      c = '_';
+  return name;
+}
+
+//===----------------------------------------------------------------------===//
+// NumPy
+//===----------------------------------------------------------------------===//
+
+static constexpr llvm::StringLiteral kNpyMagic("\x93NUMPY");
+
+static constexpr std::pair<llvm::StringLiteral, int32_t> kNpyTypes[] = {
+    {"<f4", DLCRT_DTYPE_FLOAT32}, {"|u1", DLCRT_DTYPE_UINT8},    {"|i1", DLCRT_DTYPE_INT8},      {"<u2", DLCRT_DTYPE_UINT16},
+    {"<i2", DLCRT_DTYPE_INT16},   {"<i4", DLCRT_DTYPE_INT32},    {"<i8", DLCRT_DTYPE_INT64},     {"|b1", DLCRT_DTYPE_BOOL},
+    {"<f2", DLCRT_DTYPE_FLOAT16}, {"<f8", DLCRT_DTYPE_FLOAT64},  {"<u4", DLCRT_DTYPE_UINT32},    {"<u8", DLCRT_DTYPE_UINT64},
+    {"<c8", DLCRT_DTYPE_COMPLEX64}, {"<c16", DLCRT_DTYPE_COMPLEX128},
+};
+
+/// The text behind `'KEY':` in the header's dictionary.
+static llvm::StringRef npyField(llvm::StringRef header, llvm::StringRef key) {
+  size_t at = header.find(key);
+  if (at == llvm::StringRef::npos)
+    return {};
+  return header.drop_front(at + key.size()).ltrim(" :");
+}
+
+llvm::Expected<HostTensor> readNpy(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return makeError("cannot read '{}': {}", path, buffer.getError().message());
+  llvm::StringRef data = (*buffer)->getBuffer();
+  auto wrong = [&](llvm::StringRef what) { return makeError("'{}' is not a usable .npy file: {}", path, what); };
+  if (data.size() < 12 || !data.starts_with(kNpyMagic))
+    return wrong("it does not start as one");
+  unsigned major = static_cast<unsigned char>(data[6]);
+  if (major < 1 || major > 3)
+    return wrong(fmt::format("its version is {}", major));
+  size_t headerAt = major == 1 ? 10 : 12;
+  size_t headerBytes = major == 1 ? llvm::support::endian::read16le(data.data() + 8) : llvm::support::endian::read32le(data.data() + 8);
+  if (headerBytes > data.size() - headerAt)
+    return wrong("it is cut short");
+  llvm::StringRef header = data.substr(headerAt, headerBytes);
+  llvm::StringRef values = data.drop_front(headerAt + headerBytes);
+
+  HostTensor tensor;
+  llvm::StringRef type = npyField(header, "'descr'").ltrim("'").split('\'').first;
+  for (auto [name, dtype] : kNpyTypes)
+    if (type == name)
+      tensor.dtype = dtype;
+  if (tensor.dtype == 0)
+    return wrong(fmt::format("element type {} is not supported", type));
+  if (!npyField(header, "'fortran_order'").starts_with("False"))
+    return wrong("it is in Fortran order");
+  llvm::StringRef shape = npyField(header, "'shape'");
+  if (!shape.consume_front("("))
+    return wrong("it has no shape");
+  llvm::SmallVector<llvm::StringRef> words;
+  shape.split(')').first.split(words, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef word : words) {
+    if (word.trim().empty())
+      continue;
+    int64_t dim = 0;
+    if (word.trim().getAsInteger(10, dim) || dim < 0)
+      return wrong("its shape is not one");
+    tensor.dims.push_back(dim);
+  }
+  uint64_t needed = dlcrt_tensor_bytes(tensor.dtype, static_cast<uint32_t>(tensor.dims.size()), tensor.dims.data());
+  if (values.size() != needed)
+    return wrong(fmt::format("it holds {} bytes of values, and its shape needs {}", values.size(), needed));
+  tensor.bytes.assign(values.begin(), values.end());
+  return tensor;
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>> npyBytes(const HostTensor &tensor) {
+  llvm::StringRef type;
+  for (auto [name, dtype] : kNpyTypes)
+    if (tensor.dtype == dtype)
+      type = name;
+  if (type.empty())
+    return makeError("output '{}': NumPy has no type for {}; --format pb does", tensor.name, dlcrt_dtype_name(tensor.dtype));
+  std::string shape;
+  for (int64_t dim : tensor.dims)
+    shape += fmt::format("{}, ", dim);
+  if (tensor.dims.size() == 1)
+    shape.pop_back(); // "(3,)"
+  else if (!shape.empty())
+    shape.resize(shape.size() - 2);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, shape);
+  header.append(63 - (10 + header.size()) % 64, ' '); // values start at a multiple of 64
+  header += '\n';
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  char length[2];
+  llvm::support::endian::write16le(length, static_cast<uint16_t>(header.size()));
+  os << kNpyMagic << '\x01' << '\x00';
+  os.write(length, 2);
+  os << header;
+  os.write(tensor.bytes.data(), tensor.bytes.size());
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Folders
+//===----------------------------------------------------------------------===//
+
+static std::string join(llvm::StringRef folder, const std::string &file) {
+  llvm::SmallString<256> path(folder);
+  llvm::sys::path::append(path, file);
+  return path.str().str();
+}
+
+llvm::Expected<std::optional<HostTensor>> readTensor(llvm::StringRef folder, llvm::StringRef prefix, unsigned index, llvm::StringRef name) {
+  auto read = [&](llvm::Expected<HostTensor> tensor) -> llvm::Expected<std::optional<HostTensor>> {
+    if (!tensor)
+      return tensor.takeError();
+    return std::optional(std::move(*tensor));
+  };
+  if (std::string path = join(folder, fmt::format("{}_{}.pb", prefix, index)); llvm::sys::fs::exists(path))
+    return read(readTensorFile(path));
+  for (const std::string &file : {fileNameOf(name) + ".npy", fmt::format("{}_{}.npy", prefix, index)})
+    if (std::string path = join(folder, file); llvm::sys::fs::exists(path))
+      return read(readNpy(path));
+  return std::optional<HostTensor>();
+}
+
+llvm::Error writeTensor(llvm::StringRef folder, llvm::StringRef prefix, unsigned index, const HostTensor &tensor, bool npy) {
+  llvm::Expected<llvm::SmallVector<char, 0>> bytes = npy ? npyBytes(tensor) : tensorProtoBytes(tensor);
+  if (!bytes)
+    return bytes.takeError();
+  auto file = OutputFile::create(join(folder, npy ? fileNameOf(tensor.name) + ".npy" : fmt::format("{}_{}.pb", prefix, index)));
+  if (!file)
+    return file.takeError();
+  file->os().write(bytes->data(), bytes->size());
+  return file->commit();
+}
+
+} // namespace dlc
