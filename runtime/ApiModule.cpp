@@ -192,7 +192,7 @@ enum dlcrt_status dlcrt_module_dim(const dlcrt_module *module, uint32_t function
     return status;
   if (dim >= desc->rank)
     return failIndex(error, "dimension", dim, desc->rank);
-  uint32_t node = module->dims[desc->first_dim + dim];
+  uint32_t node = module->dim(*desc, dim);
   dlcrt_dim_info value = {};
   value.symbol = DLCRT_NO_INDEX;
   if (node == DLCRT_NONE) {
@@ -215,7 +215,7 @@ size_t dlcrt_module_dim_text(const dlcrt_module *module, uint32_t function, uint
   const dlcrt_value_desc *desc;
   if (findValue(module, function, direction, index, desc, nullptr) != DLCRT_OK || dim >= desc->rank)
     return 0;
-  uint32_t node = module->dims[desc->first_dim + dim];
+  uint32_t node = module->dim(*desc, dim);
   if (node == DLCRT_NONE)
     out.print("?");
   else
@@ -235,7 +235,7 @@ enum dlcrt_status dlcrt_module_input_default(const dlcrt_module *module, uint32_
   if (desc->rank && !dims)
     return failNull(error, "dims");
   for (uint32_t i = 0; i < desc->rank; ++i) {
-    const dlcrt_expr_node &dim = module->exprs[module->dims[desc->first_dim + i]];
+    const dlcrt_expr_node &dim = module->exprs[module->dim(*desc, i)];
     if (dim.kind != DLCRT_EXPR_CONST)
       return fail(error, DLCRT_ERROR_UNSUPPORTED, "the default of input '%s' has no constant dims", name);
     dims[i] = dim.value;
@@ -250,12 +250,12 @@ enum dlcrt_status dlcrt_module_input_default(const dlcrt_module *module, uint32_
   return give(tensor, value, "dlcrt_tensor", error);
 }
 
-enum dlcrt_status dlcrt_module_output_bound(const dlcrt_module *module, uint32_t function, uint32_t output,
-                                            const int64_t *symbols, uint32_t symbol_count, int64_t *dims,
-                                            uint64_t *bytes, dlcrt_error *error) {
+enum dlcrt_status dlcrt_module_value_dims(const dlcrt_module *module, uint32_t function, uint32_t direction,
+                                          uint32_t value, const int64_t *symbols, uint32_t symbol_count, int64_t *dims,
+                                          uint64_t *bytes, dlcrt_error *error) {
   succeed(error);
   const dlcrt_value_desc *desc;
-  if (Status status = findValue(module, function, DLCRT_OUTPUT, output, desc, error))
+  if (Status status = findValue(module, function, direction, value, desc, error))
     return status;
   const dlcrt_function_desc &f = module->functions[function];
   if (symbol_count != f.symbol_count || (symbol_count && !symbols))

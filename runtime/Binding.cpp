@@ -44,7 +44,7 @@ Status dlcrt::impl::bindInput(Instance &instance, uint32_t index, const dlcrt_te
   if (Status status = checkTensor(instance, "input", value, given, tensor, device, error))
     return status;
   for (uint32_t i = 0; i < tensor.rank; ++i) {
-    const dlcrt_expr_node &dim = module.exprs[module.dims[value.first_dim + i]];
+    const dlcrt_expr_node &dim = module.exprs[module.dim(value, i)];
     if (tensor.dims[i] < 0 || (dim.kind == DLCRT_EXPR_CONST && tensor.dims[i] != dim.value)) {
       char expected[32] = "0 or more";
       if (dim.kind == DLCRT_EXPR_CONST)
@@ -147,7 +147,7 @@ Status dlcrt::impl::evaluateDims(const Module &module, const dlcrt_function_desc
   int64_t all[DLCRT_MAX_RANK];
   bool late = false;
   for (uint32_t i = 0; i < value.rank; ++i) {
-    uint32_t node = module.dims[value.first_dim + i];
+    uint32_t node = module.dim(value, i);
     if (node == DLCRT_NONE) {
       late = true;
       all[i] = -1;
@@ -180,7 +180,7 @@ static Status collectSymbols(Instance &instance, Error *error) {
     const dlcrt_value_desc &value = module.input(instance.function, i);
     const Input &input = instance.inputs[i];
     for (uint32_t d = 0; input.bound && d < value.rank; ++d) {
-      const dlcrt_expr_node &node = module.exprs[module.dims[value.first_dim + d]];
+      const dlcrt_expr_node &node = module.exprs[module.dim(value, d)];
       if (node.kind != DLCRT_EXPR_SYMBOL)
         continue;
       uint64_t symbol = uint64_t(node.value);
@@ -235,7 +235,7 @@ static Status checkDims(Instance &instance, Error *error) {
   for (uint32_t i = 0; i < instance.function.input_count; ++i) {
     const dlcrt_value_desc &value = module.input(instance.function, i);
     for (uint32_t d = 0; instance.inputs[i].bound && d < value.rank; ++d) {
-      uint32_t node = module.dims[value.first_dim + d];
+      uint32_t node = module.dim(value, d);
       if (registers.state[node] != ValueState::Valid)
         return failValue(module, instance.function, module.exprs, registers, node, error);
       if (registers.value[node] == instance.inputs[i].dims[d])

@@ -22,6 +22,7 @@ struct RunControl {
   const uint32_t *cancel = nullptr;
   uint64_t deadlineNs = 0;
 
+  bool canStop() const { return cancel || deadlineNs != 0; }
   bool isCancelled() const { return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0; }
   bool isLate() const { return deadlineNs != 0 && nowNs() >= deadlineNs; }
   bool shouldStop() const { return isCancelled() || isLate(); }

@@ -62,6 +62,12 @@ private:
     out = uint64_t(signedValue);
     return DLCRT_OK;
   }
+  /// Gives a late symbol its value, and all nodes that depend on it theirs.
+  void setSymbol(uint32_t symbol, int64_t value) {
+    symbols.set(symbol, value);
+    for (uint32_t node : plan.lateNodes)
+      evaluate(plan.exprs, node, 1, symbols, registers);
+  }
   Status buffer(uint32_t index, const Buffer *&out) {
     out = &instance.buffers[index];
     if (!out->set)
@@ -70,6 +76,14 @@ private:
   }
   void setBuffer(uint32_t index, void *address, uint64_t bytes, uint32_t device, bool writable) {
     instance.buffers[index] = {static_cast<char *>(address), bytes, uint8_t(device), true, writable};
+  }
+  /// Makes a region of late memory large enough. Registers that name what it was before become unset.
+  Status growLate(GrowRegion &region, uint64_t bytes, uint64_t &counter, const char *what) {
+    if (bytes > region.capacity)
+      for (Buffer &b : instance.buffers)
+        b.set &= b.device != region.device || b.address < region.data ||
+                 b.address >= static_cast<char *>(region.data) + region.capacity;
+    return instance.grow(region, bytes, counter, what, error);
   }
   dlcrt_device &device(uint32_t index) { return instance.devices[index]; }
   /// Copies between any two devices.
@@ -132,11 +146,8 @@ Status Interpreter::execute(const dlcrt_instr &head) {
     return execute(reinterpret_cast<const dlcrt_instr_slot &>(head));
   case DLCRT_OP_VIEW:
     return execute(reinterpret_cast<const dlcrt_instr_view &>(head));
-  case DLCRT_OP_DIM: {
-    auto &dim = reinterpret_cast<const dlcrt_instr_dim &>(head);
-    evaluate(plan.exprs, dim.first, dim.count, symbols, registers);
+  case DLCRT_OP_DIM: // setSymbol has done it
     return DLCRT_OK;
-  }
   case DLCRT_OP_CHECK:
     return execute(reinterpret_cast<const dlcrt_instr_check &>(head));
   case DLCRT_OP_READ:
@@ -314,7 +325,7 @@ Status Interpreter::placeOutput(uint32_t index, Output &output) {
     output.address = state.data;
     return DLCRT_OK;
   }
-  if (Status status = instance.grow(output.owned, output.bytes, instance.outputBytes, "an output", error))
+  if (Status status = growLate(output.owned, output.bytes, instance.outputBytes, "an output"))
     return status;
   if (!output.staged) // otherwise `address` is where the result goes in the end
     output.address = output.owned.data;
@@ -345,7 +356,7 @@ Status Interpreter::execute(const dlcrt_instr_slot &i) {
       instance.free(region);
       region.device = i.device;
     }
-    if (Status status = instance.grow(region, bytes, instance.lateBytes, "a buffer", error))
+    if (Status status = growLate(region, bytes, instance.lateBytes, "a buffer"))
       return status;
     setBuffer(i.buffer, region.data, bytes, i.device, true);
     return DLCRT_OK;
@@ -442,7 +453,7 @@ Status Interpreter::execute(const dlcrt_instr_read &i) {
   uint64_t element = 0;
   if (Status status = transfer(0, &element, source->device, source->address + index * elementBytes, elementBytes))
     return status;
-  symbols.set(i.symbol, readElement(int32_t(i.dtype), &element, 0));
+  setSymbol(i.symbol, readElement(int32_t(i.dtype), &element, 0));
   return DLCRT_OK;
 }
 
@@ -624,7 +635,7 @@ Status Interpreter::execute(const dlcrt_instr_loop &i) {
       if (symbols.value[i.condition] == 0)
         break;
     }
-    symbols.set(i.iteration, n);
+    setSymbol(i.iteration, n);
     if (Status status = instance.cpu.control.check(error))
       return status;
     if (Status status = block(body, body + i.body_bytes))

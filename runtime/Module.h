@@ -27,14 +27,15 @@ struct Plan {
   const dlcrt_plan_header *header = nullptr;
   Span<dlcrt_expr_node> exprs;
   Span<uint8_t> instructions;
-  Vector<uint8_t> late;         // per node: 1 = depends on a late symbol, so that only DIM gives it a value
+  Vector<uint32_t> lateNodes;   // those with late[node] = 1, ascending
+  Vector<uint8_t> late;         // per node: 1 = depends on a late symbol, so that it gets its values during the run
   Vector<PlannedSlot> symbolic; // by ordinal
   Vector<PlannedSlot> fixed;    // in the order of the plan
   Vector<const dlcrt_instr_call *> calls;
   // The most that one instruction has: what the interpreter keeps room for.
   uint32_t maxBuffers = 0, maxScalars = 0, maxTensors = 0, maxDims = 0;
 
-  explicit Plan(Memory &memory) : late(memory), symbolic(memory), fixed(memory), calls(memory) {}
+  explicit Plan(Memory &memory) : lateNodes(memory), late(memory), symbolic(memory), fixed(memory), calls(memory) {}
 };
 
 /// A range of memory that was mapped, or allocated from `Module::memory`.
@@ -81,6 +82,10 @@ struct Module {
   const char *string(uint32_t offset) const { return strings.data + offset; }
   const dlcrt_value_desc &input(const dlcrt_function_desc &f, uint32_t i) const { return values[f.first_input + i]; }
   const dlcrt_value_desc &output(const dlcrt_function_desc &f, uint32_t i) const { return values[f.first_output + i]; }
+  /// Node of a value's dimension, DLCRT_NONE for a late one.
+  uint32_t dim(const dlcrt_value_desc &value, uint32_t i) const {
+    return value.first_dim == DLCRT_NONE ? DLCRT_NONE : dims[value.first_dim + i];
+  }
   const uint8_t *constant(uint32_t i) const { return constantBytes.data + constantTable[i].offset; }
 };
 

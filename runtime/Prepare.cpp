@@ -45,9 +45,8 @@ static void evaluatePlan(Instance &instance) {
     instance.layout = nullptr;
     return;
   }
-  for (uint64_t i = 0; i < plan.exprs.count; ++i)
-    if (plan.late[i])
-      registers.state[i] = ValueState::Undefined;
+  for (uint32_t node : plan.lateNodes)
+    registers.state[node] = ValueState::Undefined;
 }
 
 /// A symbol's value as part of a layout's key.

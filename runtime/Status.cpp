@@ -58,7 +58,7 @@ Status dlcrt::impl::failOutOfMemory(Error *error, const char *what, uint64_t byt
   return fail(error, DLCRT_ERROR_OUT_OF_MEMORY, "out of memory: %llu bytes for %s", (unsigned long long)bytes, what);
 }
 
-const char *dlcrt_status_name(enum dlcrt_status status) {
+const char *dlcrt_status_name(int32_t status) {
   switch (status) {
 #define DLCRT_CASE(NAME)                                                                                               \
   case NAME:                                                                                                           \

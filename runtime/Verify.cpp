@@ -277,11 +277,11 @@ Status ModuleVerifier::value(const char *function, const char *what, const dlcrt
   if (!dtypeBits(int32_t(value.dtype)) || value.rank > DLCRT_MAX_RANK || value.reserved != 0 ||
       (value.flags & ~(isInput ? DLCRT_VALUE_OPTIONAL : DLCRT_VALUE_LATE)))
     return bad("function '%s': %s '%s' has an invalid type, rank or flag", function, what, name);
-  if (value.rank && uint64_t(value.first_dim) + value.rank > module.dims.count)
+  if (value.rank && value.first_dim != DLCRT_NONE && uint64_t(value.first_dim) + value.rank > module.dims.count)
     return bad("function '%s': dims of %s '%s' are not there", function, what, name);
   bool late = false;
   for (uint32_t i = 0; i < value.rank; ++i) {
-    uint32_t dim = module.dims[value.first_dim + i];
+    uint32_t dim = module.dim(value, i);
     late |= dim == DLCRT_NONE;
     if (dim != DLCRT_NONE && (dim >= module.exprs.count || symbolLimits[dim] > f.symbol_count))
       return bad("function '%s': dim %u of %s '%s' is no dimension of it", function, i, what, name);

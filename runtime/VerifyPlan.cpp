@@ -125,6 +125,8 @@ Status PlanVerifier::run() {
     plan.late[i] = node.kind == DLCRT_EXPR_SYMBOL && uint64_t(node.value) >= function.symbol_count;
     for (int j = 0; j < operandCount(node.kind); ++j)
       plan.late[i] |= plan.late[operands[j]];
+    if (plan.late[i] && !plan.lateNodes.append(uint32_t(i)))
+      return failOutOfMemory(error, "the module's plans", plan.exprs.count);
   }
 
   Span<uint8_t> stream = plan.instructions;

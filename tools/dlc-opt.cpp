@@ -29,7 +29,5 @@ int main(int argc, char **argv) {
       }
     });
   }
-  // The pipelines of the backends are made while others run: all dialects have to be there before.
-  registry.addExtension(+[](mlir::MLIRContext *context, dlc::DlcDialect *) { context->loadAllAvailableDialects(); });
   return mlir::failed(mlir::MlirOptMain(argc, argv, input, output, registry));
 }

@@ -20,7 +20,6 @@
 #include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
-#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -94,7 +93,6 @@ public:
     code.addPass(createLowerMathPass());
     code.addPass(memref::createExpandStridedMetadataPass());
     code.addPass(createLowerAffinePass());
-    code.addPass(arith::createArithExpandOpsPass());
     code.addPass(createSCFToControlFlowPass());
     code.addPass(createConvertVectorToLLVMPass());
     code.addPass(createConvertToLLVMPass());

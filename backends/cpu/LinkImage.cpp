@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 //
-// Objects -> LLD -> an image that can be mapped anywhere. Files live in memory only (memfd), so that nothing is left behind
-// however this ends.
+// Objects -> LLD -> an image that can be mapped anywhere. LLD reads and writes files by name; here those are files in memory and a
+// pipe, so that nothing is left behind however this ends.
 
 #include "EmitObject.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,8 +15,10 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
+#include <fcntl.h>
 #include <mutex>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 
 #if DLC_HAVE_LIBLLD
@@ -30,10 +32,13 @@ using namespace llvm::object;
 namespace dlc::cpu {
 namespace {
 
+// Other processes that the application starts meanwhile must not inherit these; a linker of ours that runs as one must.
+constexpr bool kInherit = !DLC_HAVE_LIBLLD;
+
 /// A file without a name.
 class MemoryFile {
 public:
-  MemoryFile() : fd(memfd_create("dlc", 0)) {}
+  MemoryFile() : fd(memfd_create("dlc", kInherit ? 0 : MFD_CLOEXEC)) {}
   MemoryFile(MemoryFile &&other) : fd(std::exchange(other.fd, -1)) {}
   ~MemoryFile() {
     if (fd >= 0)
@@ -53,15 +58,46 @@ public:
     }
     return Error::success();
   }
-  Expected<std::unique_ptr<MemoryBuffer>> read() const {
-    auto buffer = MemoryBuffer::getOpenFile(fd, "image", /*FileSize=*/-1, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
-    if (!buffer)
-      return createStringError("cannot read the linked image: " + buffer.getError().message());
-    return std::move(*buffer);
+  std::string read() const {
+    auto buffer = MemoryBuffer::getOpenFile(fd, "memory", /*FileSize=*/-1, /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
+    return buffer ? (*buffer)->getBuffer().str() : std::string();
   }
 
 private:
   int fd;
+};
+
+/// What is written to `path()` comes back from `finish`. (LLD would replace an ordinary file, even one in memory, by a new one.)
+class OutputPipe {
+public:
+  OutputPipe() {
+    if (pipe2(ends, kInherit ? 0 : O_CLOEXEC) != 0)
+      ends[0] = ends[1] = -1;
+    else
+      reader = std::thread([this] {
+        char buffer[1 << 16];
+        for (ssize_t n; (n = ::read(ends[0], buffer, sizeof(buffer))) > 0 || (n < 0 && errno == EINTR);)
+          if (n > 0)
+            bytes.insert(bytes.end(), buffer, buffer + n);
+      });
+  }
+  ~OutputPipe() { (void)finish(); }
+  bool isOpen() const { return ends[0] >= 0; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(ends[1]); }
+
+  StringRef finish() {
+    if (reader.joinable()) {
+      close(ends[1]); // the last writer: the reader sees the end
+      reader.join();
+      close(ends[0]);
+    }
+    return StringRef(bytes.data(), bytes.size());
+  }
+
+private:
+  int ends[2];
+  std::vector<char> bytes;
+  std::thread reader;
 };
 
 /// Runs the linker. Nothing is printed, the process goes on whatever happens.
@@ -93,8 +129,7 @@ Error runLinker(ArrayRef<std::string> arguments) {
   std::string path = messages.path(), failure;
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(path), StringRef(path)};
   if (sys::ExecuteAndWait(*program, argv, std::nullopt, redirects, 0, 0, &failure) != 0) {
-    auto text = messages.read();
-    return createStringError("the linker failed: " + Twine(failure) + (text ? (*text)->getBuffer().trim() : ""));
+    return createStringError("the linker failed: " + failure + messages.read());
   }
 #endif
   return Error::success();
@@ -245,17 +280,14 @@ Expected<CodeImage> linkImage(ArrayRef<StringRef> objects, ArrayRef<StringRef> s
       return error;
     arguments.push_back(input.path());
   }
-  MemoryFile output;
+  OutputPipe output;
   if (!output.isOpen())
-    return createStringError("cannot make a file in memory: " + sys::StrError());
+    return createStringError("cannot make a pipe: " + sys::StrError());
   arguments.push_back("-o");
   arguments.push_back(output.path());
   if (Error error = runLinker(arguments))
     return error;
-  auto linked = output.read();
-  if (!linked)
-    return linked.takeError();
-  if (Error error = readImage((*linked)->getBuffer(), symbols, image))
+  if (Error error = readImage(output.finish(), symbols, image))
     return error;
   return image;
 }

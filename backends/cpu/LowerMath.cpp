@@ -8,6 +8,7 @@
 #include "Passes.h"
 #include "dlcrt/kernel_abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Approximation.h"
@@ -22,7 +23,7 @@ namespace dlc::cpu {
 namespace {
 
 /// Functions whose upstream f32 approximation is as accurate as a library's (test/backends/cpu/MathTests.cpp has the bounds).
-bool isApproximated(StringRef name) { return false; }
+bool isApproximated(StringRef name) { return true; }
 
 /// Ops that become instructions, or a handful of them.
 bool isInstruction(Operation *op) {
@@ -123,6 +124,7 @@ struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
     populateMathPolynomialApproximationPatterns(patterns, isApproximated);
     math::populateExpansionPatterns(patterns, {"rsqrt", "fpowi", "clampf"});
     patterns.add<WidenRemainder>(&getContext());
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     if (failed(applyPatternsGreedily(module, std::move(patterns))))
       return signalPassFailure();
 

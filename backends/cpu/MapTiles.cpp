@@ -168,6 +168,7 @@ struct MapTiles : PassWrapper<MapTiles, OperationPass<ModuleOp>> {
     std::string name = func.getSymName().str();
     func.setType(b.getFunctionType(entry.getArgumentTypes(), {}));
     func.setSymName(name + ".body");
+    func->setAttr("llvm.linkage", LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
     func.setPrivate();
     for (unsigned i = 0; i < tensors; ++i)
       func.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());

@@ -12,7 +12,9 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Interfaces/TilingInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
 
@@ -167,6 +169,16 @@ private:
       loop->setAttr(kCutAttr, rewriter.getUnitAttr());
     for (auto [from, to] : result->replacements)
       rewriter.replaceUsesWithIf(from, to, [&](OpOperand &use) { return use.getOwner() == ret; });
+    // Gone, even if they may raise a status: the tiles do that now.
+    SmallVector<Operation *> originals{root};
+    llvm::append_range(originals, llvm::reverse(result->fusedProducers));
+    for (bool erased = true; std::exchange(erased, false);)
+      for (Operation *&op : originals)
+        if (op && op->use_empty()) {
+          takenBy.erase(op);
+          rewriter.eraseOp(std::exchange(op, nullptr));
+          erased = true;
+        }
     return true;
   }
 
@@ -192,6 +204,11 @@ struct TileKernels : PassWrapper<TileKernels, OperationPass<ModuleOp>> {
       auto schedule = func->getAttrOfType<plan::ScheduleAttr>(kScheduleAttr);
       KernelTiler(func, schedule ? schedule.getTiles() : ArrayRef<int64_t>()).run();
     }
+    // What a tile needs for itself is as small as the tile.
+    RewritePatternSet patterns(&getContext());
+    tensor::populateFoldTensorEmptyPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
   }
 };
 

@@ -105,27 +105,33 @@ linalg::GenericOp epilogueOf(linalg::GenericOp op) {
   return dyn_cast_or_null<linalg::GenericOp>(user);
 }
 
+/// The value that all sums start with, or null when they start with what is in memory.
+Value startOf(linalg::GenericOp contraction) {
+  auto fill = contraction.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  return fill ? fill.getInputs()[0] : Value();
+}
+
 /// The innermost loop nest of one tile, in vectors. `op` is the contraction cut to static rows and columns and to size 1 in all
 /// other parallel loops; `lanes` columns.
 class TileEmitter {
 public:
-  TileEmitter(RewriterBase &rewriter, const Contraction &c, linalg::GenericOp op, int64_t rows, int64_t lanes)
-      : rewriter(rewriter), c(c), op(op), loc(op.getLoc()), rows(rows), lanes(lanes) {}
+  /// `into`: what the tile is written into.
+  TileEmitter(RewriterBase &rewriter, const Contraction &c, linalg::GenericOp op, Value into, int64_t rows, int64_t lanes)
+      : rewriter(rewriter), c(c), op(op), into(into), loc(op.getLoc()), rows(rows), lanes(lanes) {}
 
   void emit() {
     rewriter.setInsertionPoint(op);
     zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     one = arith::ConstantIndexOp::create(rewriter, loc, 1);
     indices.assign(op.getNumLoops(), zero);
-    Value init = op.getDpsInits()[0];
-    auto fill = init.getDefiningOp<linalg::FillOp>();
+    Value start = startOf(c.op);
     SmallVector<Value> sums;
     for (int64_t i = 0; i < rows; ++i)
-      sums.push_back(fill ? widen(fill.getInputs()[0]) : readWide(init, c.map(2), i));
+      sums.push_back(start ? widen(start) : readWide(op.getDpsInits()[0], c.map(2), i));
     SmallVector<unsigned> reductions;
     op.getReductionDims(reductions);
     sums = reduce(reductions, sums);
-    Value result = fill ? fill.getOutputs()[0] : init;
+    Value result = into;
     for (int64_t i = 0; i < rows; ++i) {
       setRow(i);
       SmallVector<Value> at = at_(c.map(2));
@@ -135,8 +141,6 @@ public:
         result = vector::TransferWriteOp::create(rewriter, loc, sums[i], result, at, ArrayRef<bool>{true}).getResult();
     }
     rewriter.replaceOp(op, result);
-    if (fill && fill->use_empty())
-      rewriter.eraseOp(fill);
   }
 
 private:
@@ -243,6 +247,7 @@ private:
   RewriterBase &rewriter;
   const Contraction &c;
   linalg::GenericOp op;
+  Value into;
   Location loc;
   int64_t rows, lanes;
   Value zero, one;
@@ -294,7 +299,10 @@ public:
     offsets.assign(extents.size(), rewriter.getIndexAttr(0));
     sizes = extents;
     zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-    SmallVector<Value> results = nest(order, SmallVector<Value>(root.getDpsInits()));
+    SmallVector<Value> into(root.getDpsInits());
+    if (root == c.op && startOf(c.op))
+      into[0] = into[0].getDefiningOp<linalg::FillOp>().getOutputs()[0];
+    SmallVector<Value> results = nest(order, into);
     rewriter.replaceOp(root, results);
   }
 
@@ -344,6 +352,7 @@ private:
   }
 
   SmallVector<Value> emitTile(ArrayRef<Value> into) {
+    OpBuilder::InsertionGuard guard(rewriter);
     Location loc = root.getLoc();
     auto whole = cast<linalg::GenericOp>(rewriter.clone(*root));
     whole.getOutputsMutable().assign(into);
@@ -379,8 +388,15 @@ private:
     }
     rewriter.eraseOp(whole);
     int64_t lanes = *getConstantIntValue(sizes[column]), tileRows = row ? *getConstantIntValue(sizes[*row]) : 1;
-    OpBuilder::InsertionGuard guard(rewriter);
-    TileEmitter(rewriter, c, cast<linalg::GenericOp>(tiledContraction), tileRows, lanes).emit();
+    // The root writes to where it always did; sums that an epilogue takes further have a place of their own.
+    auto tiled = cast<linalg::GenericOp>(tiledContraction);
+    Value place = tiled.getDpsInits()[0];
+    if (root != c.op) {
+      rewriter.setInsertionPoint(tiled);
+      auto type = cast<RankedTensorType>(place.getType());
+      place = tensor::EmptyOp::create(rewriter, loc, type.getShape(), type.getElementType());
+    }
+    TileEmitter(rewriter, c, tiled, place, tileRows, lanes).emit();
     return results;
   }
 

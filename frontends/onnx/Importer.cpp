@@ -262,8 +262,9 @@ void Importer::importNodes(const RepeatedPtrField<NodeProto> &nodes, Frame &fram
 
 /// The attributes of a node, those that stand for one of the function around it replaced by its value.
 bool Importer::resolveAttributes(const NodeProto &node, Frame &frame, NodeInfo &info) {
+  llvm::StringSet<> seen;
   for (const onnx::AttributeProto &attribute : node.attribute()) {
-    if (info.findAttribute(attribute.name())) {
+    if (!seen.insert(attribute.name()).second) {
       report(Twine("its attribute ") + quote(attribute.name()) + " is there twice");
       return false;
     }

@@ -4,6 +4,7 @@
 #include "Model.h"
 #include "dlc/Support/Format.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl.h"
 #include "onnx/onnx_pb.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -99,7 +100,7 @@ private:
 
 } // namespace
 
-Expected<std::unique_ptr<onnx::ModelProto>> parseModel(ArrayRef<char> bytes) {
+static llvm::Error checkDepth(ArrayRef<char> bytes) {
   if (bytes.empty())
     return makeError("not an ONNX model: the file is empty");
   if (bytes.size() > INT32_MAX)
@@ -108,15 +109,19 @@ Expected<std::unique_ptr<onnx::ModelProto>> parseModel(ArrayRef<char> bytes) {
   ArrayRef<uint8_t> data(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
   switch (DepthScanner().scan(data, DepthScanner::Kind::Model, 0)) {
   case DepthScanner::Result::Fine:
-    break;
+    return llvm::Error::success();
   case DepthScanner::Result::Damaged:
-    return makeError("not an ONNX model: the file cannot be parsed; it is damaged, truncated, or of another kind");
+    break;
   case DepthScanner::Result::TooDeep:
     return makeError("subgraphs are nested deeper than {}, the most that dlc follows", kMaxDepth);
   }
+  return makeError("not an ONNX model: the file cannot be parsed; it is damaged, truncated, or of another kind");
+}
+
+static Expected<std::unique_ptr<onnx::ModelProto>> parse(google::protobuf::io::ZeroCopyInputStream &input) {
   google::protobuf::LogSilencer silence;
   auto model = std::make_unique<onnx::ModelProto>();
-  google::protobuf::io::CodedInputStream stream(data.data(), static_cast<int>(data.size()));
+  google::protobuf::io::CodedInputStream stream(&input);
   stream.SetTotalBytesLimit(INT32_MAX);
   // A graph lies three messages deep in the one around it; types and tensors need a few more.
   stream.SetRecursionLimit(3 * kMaxDepth + 64);
@@ -127,16 +132,39 @@ Expected<std::unique_ptr<onnx::ModelProto>> parseModel(ArrayRef<char> bytes) {
   return model;
 }
 
+Expected<std::unique_ptr<onnx::ModelProto>> parseModel(ArrayRef<char> bytes) {
+  if (llvm::Error error = checkDepth(bytes))
+    return error;
+  google::protobuf::io::ArrayInputStream input(bytes.data(), static_cast<int>(bytes.size()));
+  return parse(input);
+}
+
 Expected<std::unique_ptr<onnx::ModelProto>> readModel(StringRef path) {
-  llvm::sys::fs::file_status status;
-  if (std::error_code error = llvm::sys::fs::status(path, status))
+  namespace fs = llvm::sys::fs;
+  fs::file_status status;
+  if (std::error_code error = fs::status(path, status))
     return makeError("cannot be read: {}", error.message());
-  if (status.type() == llvm::sys::fs::file_type::directory_file)
+  if (status.type() == fs::file_type::directory_file)
     return makeError("cannot be read: it is a folder, not an ONNX model");
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return makeError("cannot be read: {}", buffer.getError().message());
-  return parseModel(ArrayRef((*buffer)->getBufferStart(), (*buffer)->getBufferSize()));
+  ArrayRef<char> bytes((*buffer)->getBufferStart(), (*buffer)->getBufferSize());
+  constexpr size_t kLarge = 1 << 20;
+  if (status.type() != fs::file_type::regular_file || bytes.size() < kLarge)
+    return parseModel(bytes);
+
+  // The look for depth touches only a few pages of a large file. Parsed from the map, all of it would be in memory twice.
+  if (llvm::Error error = checkDepth(bytes))
+    return error;
+  buffer->reset();
+  Expected<fs::file_t> file = fs::openNativeFileForRead(path);
+  if (!file)
+    return makeError("cannot be read: {}", llvm::toString(file.takeError()));
+  google::protobuf::io::FileInputStream input(*file, kLarge);
+  Expected<std::unique_ptr<onnx::ModelProto>> model = parse(input);
+  fs::closeFile(*file);
+  return model;
 }
 
 } // namespace dlc

@@ -204,15 +204,16 @@ static OnnxSummary summarize(onnx::ModelProto &model, StringRef path) {
 }
 
 llvm::Expected<OnnxSummary> summarizeOnnx(StringRef path) {
+  std::string file = printable(llvm::sys::path::filename(path));
   try {
     llvm::Expected<std::unique_ptr<onnx::ModelProto>> model = readModel(path);
     if (!model)
-      return model.takeError();
+      return makeError("{}: {}", file, llvm::toString(model.takeError()));
     return summarize(**model, path);
   } catch (const std::bad_alloc &) {
-    return makeError("there is not enough memory to read the model");
+    return makeError("{}: there is not enough memory to read the model", file);
   } catch (const std::exception &error) {
-    return makeError("the model cannot be read: {}", printable(error.what()));
+    return makeError("{}: the model cannot be read: {}", file, printable(error.what()));
   }
 }
 

@@ -4,7 +4,8 @@
  * The bytes of a module file (.dlcm). docs/module-format.md explains the reasons; this header is the definition.
  *
  * Everything is little-endian. All structs below are laid out as C does on LP64 targets, contain no implicit padding and
- * are aligned to 8 bytes in the file. Offsets are in bytes; an offset inside a section counts from the section's start.
+ * are aligned to 8 bytes in the file. Fields called `reserved` and flags without a meaning are 0. Offsets are in bytes; an
+ * offset inside a section counts from the section's start.
  * A "string" is an offset into STRINGS, where a NUL-terminated UTF-8 text stands; offset 0 is the empty string.
  * A reader must check every offset, count, index and register number before it uses one; a module whose hash matches may
  * still have been written by an adversary.
@@ -35,7 +36,7 @@ struct dlcrt_file_header {
   uint16_t major, minor;
   uint32_t section_count;
   uint64_t file_bytes;  /* size of the whole file; a shorter file is truncated, a longer one is refused */
-  uint64_t header_hash; /* XXH64, seed 0, of the section table; `meta_hash` fields cover the rest */
+  uint64_t header_hash; /* XXH64, seed 0, of the section table, whose hashes cover the rest */
   uint32_t producer;    /* string: compiler name and version, e.g. "dlc 0.1.0" */
   uint32_t reserved;
 };
@@ -63,7 +64,8 @@ struct dlcrt_section {
 /* ------------------------------------------------------------------------------------------------ expressions
  * A pool is an array of nodes. Operands are indices of earlier nodes of the same pool, so one forward pass evaluates all.
  * Values are int64; a result that does not fit, a division by a number <= 0, or a use of an undefined symbol is a run-time
- * error ("dimension overflow"). Node i of a plan's pool is i64 register i. */
+ * error ("dimension overflow") where it is used, not where it is computed: the unused side of a select may be meaningless.
+ * Node i of a plan's pool is i64 register i. The nodes' values always follow from the symbols' present ones. */
 enum dlcrt_expr_kind {
   DLCRT_EXPR_CONST = 0,     /* value */
   DLCRT_EXPR_SYMBOL = 1,    /* symbol number `value`: a symbol of the function, or above those a late one of the plan */
@@ -119,10 +121,12 @@ struct dlcrt_value_desc {
   uint32_t name; /* string */
   uint32_t dtype; /* enum dlcrt_dtype of runtime.h */
   uint32_t rank;
-  uint32_t first_dim; /* rank entries of dims[], each a node of the pool; DLCRT_NONE = known only after the run */
+  uint32_t first_dim; /* rank entries of dims[], each a node of the pool, or DLCRT_NONE = known only after the run;
+                         first_dim = DLCRT_NONE: none of them is known before */
   uint32_t flags;     /* DLCRT_VALUE_* */
   uint32_t default_constant; /* input: used when none is bound; else DLCRT_NONE */
-  uint32_t alias;            /* output: the input whose memory it may share; input: state number; else DLCRT_NONE */
+  uint32_t alias;            /* output: the input, numbered inside the function, whose memory it may share; input: number
+                                of the state that it is when nothing is bound; else DLCRT_NONE */
   uint32_t reserved;
 };
 #define DLCRT_VALUE_OPTIONAL 1u /* input may stay unbound */
@@ -254,7 +258,8 @@ enum dlcrt_opcode {
   DLCRT_OP_STAGE = 15
 };
 
-/* Every instruction starts with this; `bytes` counts it and is a multiple of 8. */
+/* Every instruction starts with this; `bytes` counts it and is a multiple of 8. RETURN is this alone; it stands once, at the
+ * end of the stream, and not in the blocks of IF and LOOP. */
 struct dlcrt_instr {
   uint16_t opcode;
   uint16_t flags; /* 0 where nothing else is said */
@@ -271,7 +276,7 @@ struct dlcrt_instr_input { /* buffer = what the caller bound, or the default */
   uint32_t buffer, input;
 };
 struct dlcrt_instr_output { /* buffer = where the output's value belongs. Its dims are the signature's. A late output stands
-                               after the DIM that defines its dims. */
+                               after the READ that defines its dims. Every output stands at least once where control passes. */
   struct dlcrt_instr head;
   uint32_t buffer, output;
   uint32_t bytes_expr, rank; /* rank i64 registers follow: the dims */
@@ -287,14 +292,15 @@ struct dlcrt_instr_slot {
   uint32_t buffer, slot_class;
   uint32_t device, bytes_expr;
   uint32_t first_stage, last_stage; /* inclusive; two slots whose ranges meet never share memory */
-  uint64_t offset;                  /* fixed: in the arena, a multiple of 64; else the ordinal among its class */
+  uint64_t offset;                  /* fixed: in the arena, a multiple of 64; else the ordinal among its class, each used once.
+                                       bytes_expr holds a late symbol only in a late slot. */
 };
 struct dlcrt_instr_view { /* buffer = `bytes` bytes of `source` from `offset` on */
   struct dlcrt_instr head;
   uint32_t buffer, source;
   uint32_t offset_expr, bytes_expr;
 };
-struct dlcrt_instr_dim { /* evaluates nodes [first, first + count) */
+struct dlcrt_instr_dim { /* nodes [first, first + count) are used from here on: all their symbols have values */
   struct dlcrt_instr head;
   uint32_t first, count;
 };

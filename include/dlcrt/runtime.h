@@ -14,7 +14,7 @@
  * Conventions
  * - Sizes named `bytes` are in bytes, times named `ns` in nanoseconds, dims and strides in elements.
  * - Every struct starts with `struct_size`, which the caller sets to sizeof of the struct as it knows it; fields beyond
- *   that are not touched, so that structs can grow. Set the rest to zero ("= {sizeof(x)}") and then what you need.
+ *   that are not touched, so that structs can grow. Set the rest to zero ("= {.struct_size = sizeof(x)}"), then what you need.
  *   In an array of such structs the first one's struct_size is the stride.
  * - A function that can fail returns a status, DLCRT_OK = 0. `error` may be NULL; if not, code and message are written to
  *   it on failure, and on success its code is set to DLCRT_OK. Nothing else is written on failure if not said otherwise.
@@ -85,7 +85,7 @@ enum dlcrt_status {
 };
 
 /* Name of a code, e.g. "DLCRT_ERROR_SHAPE"; "unknown" for other numbers. */
-DLCRT_API const char *dlcrt_status_name(enum dlcrt_status status);
+DLCRT_API const char *dlcrt_status_name(int32_t status);
 
 #define DLCRT_ERROR_MESSAGE_BYTES 504
 /* Owned by the caller, one per call (or per thread): the runtime keeps no "last error". */
@@ -286,11 +286,12 @@ DLCRT_API enum dlcrt_status dlcrt_module_input_default(const struct dlcrt_module
                                                        uint32_t input, struct dlcrt_tensor *tensor, int64_t *dims,
                                                        struct dlcrt_error *error);
 
-/* Dims and bytes of an output for given values of the function's symbols. A late dimension is written as -1, and then
- * *bytes is UINT64_MAX: no bound is known. `dims` (room for the output's rank) and `bytes` may be NULL. */
-DLCRT_API enum dlcrt_status dlcrt_module_output_bound(const struct dlcrt_module *module, uint32_t function,
-                                                      uint32_t output, const int64_t *symbols, uint32_t symbol_count,
-                                                      int64_t *dims, uint64_t *bytes, struct dlcrt_error *error);
+/* Dims and bytes of an input or output for given values of the function's symbols. A late dimension is written as -1, and
+ * then *bytes is UINT64_MAX: no bound is known. `dims` (room for the value's rank) and `bytes` may be NULL. */
+DLCRT_API enum dlcrt_status dlcrt_module_value_dims(const struct dlcrt_module *module, uint32_t function,
+                                                    uint32_t direction, uint32_t value, const int64_t *symbols,
+                                                    uint32_t symbol_count, int64_t *dims, uint64_t *bytes,
+                                                    struct dlcrt_error *error);
 
 /* A named buffer that lives as long as an instance and that its runs change, such as a key-value cache. */
 struct dlcrt_state_info {
@@ -466,7 +467,7 @@ DLCRT_API enum dlcrt_status dlcrt_instance_bind_output_callback(struct dlcrt_ins
 DLCRT_API enum dlcrt_status dlcrt_instance_unbind_output(struct dlcrt_instance *instance, uint32_t output,
                                                          struct dlcrt_error *error);
 
-/* dlcrt_module_output_bound for the inputs that are bound now. */
+/* dlcrt_module_value_dims of an output for the inputs that are bound now. */
 DLCRT_API enum dlcrt_status dlcrt_instance_output_bound(struct dlcrt_instance *instance, uint32_t output, int64_t *dims,
                                                         uint64_t *bytes, struct dlcrt_error *error);
 
@@ -489,10 +490,11 @@ typedef void (*dlcrt_trace_fn)(void *ctx, const struct dlcrt_trace_event *event)
 struct dlcrt_run_options {
   uint32_t struct_size;
   uint32_t reserved;
-  void *stream;             /* for the second device: e.g. a CUstream; NULL = its default, and run waits for the results */
-  const uint32_t *cancel;   /* another thread stores nonzero there (atomically) to stop the run at the next tile; or NULL */
-  uint64_t deadline_ns;     /* CLOCK_MONOTONIC time at which the run gives up; 0 = none */
-  dlcrt_trace_fn trace;     /* called on the thread that runs; or NULL */
+  void *stream;           /* for the second device: e.g. a CUstream; NULL = its default, and run waits for the results */
+  const uint32_t *cancel; /* another thread stores nonzero there (atomically) to stop the run; or NULL. The run notices
+                             between tiles, within about a millisecond or the time of one tile, whichever is longer. */
+  uint64_t deadline_ns;   /* CLOCK_MONOTONIC time at which the run gives up, as promptly; 0 = none */
+  dlcrt_trace_fn trace;   /* called on the thread that runs; or NULL */
   void *trace_ctx;
 };
 

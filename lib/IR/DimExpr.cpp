@@ -29,9 +29,26 @@ DimExpr symbolDim(MLIRContext *context, StringRef name) {
   return make(context, DimKind::Symbol, 0, StringAttr::get(context, name), {});
 }
 
-static DimExpr node(DimKind kind, ArrayRef<DimExpr> operands, int64_t value = 0) {
+/// Written out, an expression has at most this many parts: a chain of computed sizes may double them at each step, and everything
+/// that walks an expression walks it as a tree.
+static constexpr int64_t kMaxSize = 512;
+
+/// Parts of an expression, which composite ones hold as their value.
+static int64_t sizeOf(DimExpr e) {
+  if (e.getKind() == DimKind::Const || e.getKind() == DimKind::Symbol)
+    return 1;
+  return e.getKind() == DimKind::ScaledFloor ? 1 + sizeOf(e.getOperand(0)) : e.getValue();
+}
+
+/// Null when the expression would be too large.
+static DimExpr node(DimKind kind, ArrayRef<DimExpr> operands, std::optional<double> scale = std::nullopt) {
   MLIRContext *context = operands.front().getContext();
-  return make(context, kind, value, StringAttr::get(context), operands);
+  int64_t size = 1;
+  for (DimExpr operand : operands)
+    size += sizeOf(operand);
+  if (size > kMaxSize)
+    return {};
+  return make(context, kind, scale ? llvm::bit_cast<int64_t>(*scale) : size, StringAttr::get(context), operands);
 }
 
 /// A total order that depends on nothing but the expressions' content.
@@ -137,8 +154,11 @@ static DimExpr fromTerms(MLIRContext *context, Terms terms) {
   if (merged.size() == 1)
     return fromTerm(context, merged[0]);
   SmallVector<DimExpr> operands;
-  for (const Term &term : merged)
+  for (const Term &term : merged) {
     operands.push_back(fromTerm(context, term));
+    if (!operands.back())
+      return {};
+  }
   return node(DimKind::Add, operands);
 }
 
@@ -379,6 +399,11 @@ static DimExpr extremum(DimKind kind, DimExpr a, DimExpr b) {
     return {};
   if (a == b)
     return a;
+  // min(x, max(x, y)) = x, and the other way round.
+  DimKind dual = kind == DimKind::Min ? DimKind::Max : DimKind::Min;
+  for (auto [x, y] : {std::pair(a, b), std::pair(b, a)})
+    if (y.getKind() == dual && llvm::is_contained(y.getOperands(), x))
+      return x;
   if (std::optional<bool> less = isLess(a, b))
     return *less == (kind == DimKind::Min) ? a : b;
   if (std::optional<bool> less = isLess(b, a))
@@ -394,7 +419,7 @@ DimExpr selectEqDims(DimExpr a, DimExpr b, DimExpr x, DimExpr y) {
     return {};
   if (x == y || provablyEqual(a, b))
     return x;
-  if (provablyDifferent(a, b) || (a == x && b == y))
+  if (provablyDifferent(a, b) || (a == x && b == y) || (a == y && b == x))
     return y;
   return node(DimKind::SelectEq, {a, b, x, y});
 }
@@ -425,7 +450,7 @@ DimExpr scaledFloorDims(DimExpr a, double scale) {
     std::optional<int64_t> result = scaledFloor(*value, scale);
     return result ? constantDim(a.getContext(), *result) : DimExpr();
   }
-  return node(DimKind::ScaledFloor, {a}, llvm::bit_cast<int64_t>(scale));
+  return node(DimKind::ScaledFloor, {a}, scale);
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 #include "dlc/IR/ShapeContext.h"
 #include "dlc/Lowering/Passes.h"
 #include "dlc/Plan/Plan.h"
+#include "dlc/Support/CurrentWork.h"
 #include "dlc/Target/BackendRegistry.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -155,7 +156,8 @@ LogicalResult KernelLowering::lowerRoot(DlcOp op, Value destination) {
   SmallVector<Value> operands;
   for (Value operand : op->getOperands())
     operands.push_back(tensors.lookup(operand));
-  LowerContext context(builder, op, operands, [&](DimExpr e) { return dim(e); }, destination);
+  auto dimValue = [&](DimExpr e) { return dim(e); };
+  LowerContext context(builder, op, operands, dimValue, destination);
   FailureOr<SmallVector<Value>> lowered = op.lower(context);
   if (failed(lowered))
     return failure();
@@ -300,6 +302,7 @@ class LowerToLinalg : public impl::LowerToLinalgBase<LowerToLinalg> {
     for (auto kernel : getOperation().getOps<plan::KernelOp>()) {
       if (!kernel.isGroup())
         continue;
+      CurrentWork work("lower-to-linalg", kernel.getLoc());
       KernelLowering lowering(kernel);
       if (failed(lowering.run()))
         return signalPassFailure();

@@ -4,6 +4,7 @@
 #include "dlc/IR/Dialect.h"
 #include "dlc/Lowering/Passes.h"
 #include "dlc/Plan/Plan.h"
+#include "dlc/Support/CurrentWork.h"
 #include "dlc/Support/NodeLocation.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -164,6 +165,7 @@ Value Outliner::fill(FromDimsOp op) {
 }
 
 LogicalResult Outliner::visit(Operation &op) {
+  CurrentWork work("outline-kernels", op.getLoc());
   if (isa<ConstantOp, FromDimsOp, CheckOp, ReshapeOp>(op))
     return success();
   if (auto group = dyn_cast<GroupOp>(op))

@@ -3,10 +3,10 @@
 
 #include "dlc/Pipeline/Pipeline.h"
 #include "dlc/Plan/Plan.h"
+#include "dlc/Support/OutputFile.h"
 #include "dlc/Target/BackendRegistry.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -15,8 +15,6 @@ namespace dlc {
 
 namespace {
 
-/// Its pipelines differ with the target, so it cannot say which dialects they need: all of the context have to be loaded, as
-/// compile() and dlc-opt do.
 class GenerateCode : public PassWrapper<GenerateCode, OperationPass<ModuleOp>> {
 public:
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(GenerateCode)
@@ -25,6 +23,12 @@ public:
 
   StringRef getArgument() const override { return "generate-code"; }
   StringRef getDescription() const override { return "Runs the kernel pipeline of the backend for the module's plan.target"; }
+  /// Which backend it will be is known only when it runs, and then no dialect can be loaded any more.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    for (const std::unique_ptr<Backend> &backend : backends->all())
+      backend->registerDialects(registry);
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto name = module->getAttrOfType<StringAttr>(plan::kTargetAttr);
@@ -48,8 +52,8 @@ public:
       llvm::SmallString<256> folder(codegen.dumpDir);
       llvm::sys::path::append(folder, name.getValue());
       std::replace(folder.begin() + codegen.dumpDir.size(), folder.end(), ':', '-');
-      if (std::error_code error = llvm::sys::fs::create_directories(folder)) {
-        module.emitError("cannot make the folder '") << folder << "': " << error.message();
+      if (llvm::Error error = makeFolder(folder)) {
+        module.emitError(llvm::toString(std::move(error)));
         return signalPassFailure();
       }
       options.dumpDir = folder.str().str();

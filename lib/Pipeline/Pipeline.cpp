@@ -10,13 +10,13 @@
 #include "dlc/Plan/Plan.h"
 #include "dlc/Plan/Serialize.h"
 #include "dlc/Support/Format.h"
+#include "dlc/Support/OutputFile.h"
 #include "dlc/Target/BackendRegistry.h"
 #include "dlc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include <chrono>
@@ -185,8 +185,8 @@ LogicalResult Run::verify(Phase phase, Program &program) {
 LogicalResult Run::dump(Phase phase, Program &program) {
   if (options.dumpDir.empty())
     return success();
-  if (std::error_code error = llvm::sys::fs::create_directories(options.dumpDir))
-    return fail(makeError("cannot make the folder '{}': {}", options.dumpDir, error.message()));
+  if (llvm::Error error = makeFolder(options.dumpDir))
+    return fail(std::move(error));
   llvm::SmallString<256> path(options.dumpDir);
   llvm::sys::path::append(path, fmt::format("{}-{}", static_cast<unsigned>(phase) + 1, phaseName(phase)));
   auto written = writeTexts(path, phase, program.getPrograms());

@@ -115,7 +115,8 @@ public:
   uint32_t add(DimExpr e) {
     if (std::optional<uint32_t> known = find(e))
       return *known;
-    dlcrt_expr_node node = {static_cast<uint32_t>(e.getKind()), DLCRT_NONE, DLCRT_NONE, DLCRT_NONE, DLCRT_NONE, 0, e.getValue()};
+    bool hasValue = e.getKind() == DimKind::Const || e.getKind() == DimKind::ScaledFloor;
+    dlcrt_expr_node node = {static_cast<uint32_t>(e.getKind()), DLCRT_NONE, DLCRT_NONE, DLCRT_NONE, DLCRT_NONE, 0, hasValue ? e.getValue() : 0};
     SmallVector<uint32_t, 4> operands;
     for (Attribute operand : e.getOperands()) {
       operands.push_back(add(cast<DimExpr>(operand)));

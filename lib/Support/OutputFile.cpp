@@ -14,6 +14,13 @@ static llvm::Error cannotWrite(llvm::StringRef path, const std::string &reason) 
   return makeError("cannot write '{}': {}", path, reason);
 }
 
+llvm::Error makeFolder(llvm::StringRef path) {
+  std::error_code error = fs::create_directories(path);
+  if (!error && !fs::is_directory(path))
+    error = std::make_error_code(std::errc::not_a_directory);
+  return error ? makeError("cannot make the folder '{}': {}", path, error.message()) : llvm::Error::success();
+}
+
 llvm::Expected<OutputFile> OutputFile::create(llvm::StringRef path) {
   if (path.empty())
     return makeError("cannot write a file without a name");

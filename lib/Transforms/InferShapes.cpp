@@ -3,6 +3,7 @@
 
 #include "dlc/IR/Dialect.h"
 #include "dlc/IR/ShapeContext.h"
+#include "dlc/Support/CurrentWork.h"
 #include "dlc/Transforms/Passes.h"
 
 namespace dlc {
@@ -51,6 +52,7 @@ class InferShapes : public impl::InferShapesBase<InferShapes> {
 
   /// An op after a failed one is not looked at where it uses the failed one's result: one message a problem.
   static LogicalResult visit(Operation &op, ShapeState &state) {
+    CurrentWork work("infer-shapes", op.getLoc());
     auto dlcOp = dyn_cast<DlcOp>(op);
     if (!dlcOp) {
       if (auto read = dyn_cast<ReadOp>(op)) // from an earlier run of this pass

@@ -25,6 +25,20 @@ struct Launch {
   // Tiles differ in time, and so do cores: each worker takes the next piece when it is done with one.
   alignas(64) std::atomic<uint64_t> next{0};
 
+  /// In steps short enough that a cancelled run ends soon. False: it was stopped.
+  bool runStoppable(const dlcrt_worker &worker, uint64_t begin, uint64_t end) {
+    constexpr uint64_t stepNs = 500000;
+    for (uint64_t step = 1; begin < end;) {
+      if (control->shouldStop())
+        return false;
+      uint64_t stop = begin + step < end ? begin + step : end, start = nowNs();
+      kernel(&args, &worker, uint32_t(begin), uint32_t(stop));
+      step *= nowNs() - start < stepNs ? 2 : 1;
+      begin = stop;
+    }
+    return true;
+  }
+
   static void run(void *self, uint32_t worker) { static_cast<Launch *>(self)->run(worker); }
 
   void run(uint32_t number) {
@@ -39,10 +53,13 @@ struct Launch {
     worker.status = &kernelStatus;
     while (true) {
       uint64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
-      if (begin >= tiles || control->shouldStop())
+      if (begin >= tiles)
         break;
       uint64_t end = begin + chunk < tiles ? begin + chunk : tiles;
-      kernel(&args, &worker, uint32_t(begin), uint32_t(end));
+      if (!control->canStop())
+        kernel(&args, &worker, uint32_t(begin), uint32_t(end));
+      else if (!runStoppable(worker, begin, end))
+        break;
     }
     if (kernelStatus != DLCRT_KERNEL_OK)
       status.store(kernelStatus, std::memory_order_relaxed);
@@ -89,9 +106,7 @@ Status CpuDevice::launch(const dlcrt_device_launch &launch, Error *error) {
   uint32_t chunk = launch.tiles / (count > UINT32_MAX / piecesPerWorker ? UINT32_MAX : count * piecesPerWorker);
   shared.chunk = chunk ? chunk : 1;
   if (count == 1) {
-    // One piece, if nobody can want to stop in between.
-    if (!control.cancel && !control.deadlineNs)
-      shared.chunk = launch.tiles;
+    shared.chunk = launch.tiles;
     shared.run(0);
   } else {
     parallelFor(parallelCtx, count, Launch::run, &shared);

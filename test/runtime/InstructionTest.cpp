@@ -181,6 +181,23 @@ TEST_F(PlanTest, ReadOfEachType) {
     EXPECT_EQ(result()[i], cases[i].value);
 }
 
+TEST_F(PlanTest, NodesFollowTheirSymbols) {
+  // One DIM, in a branch that is not taken, or before a second READ: the values are right all the same.
+  int64_t data[] = {5, 7};
+  uint32_t constant = module.addConstant(data, sizeof(data));
+  begin(2);
+  uint32_t c = p->constant(constant), out = y(2), late = p->lateSymbol(), one = number(1), eight = number(8);
+  uint32_t value = p->exprs.symbol(late), sum = p->exprs.add(value, number(100));
+  p->read(c, DLCRT_DTYPE_INT64, number(0), late);
+  p->branch(
+      number(0), [&] { p->dim(value, 2); }, [] {});
+  p->fill(p->view(out, number(0), eight), DLCRT_DTYPE_INT64, one, {sum});
+  p->read(c, DLCRT_DTYPE_INT64, one, late);
+  p->fill(p->view(out, eight, eight), DLCRT_DTYPE_INT64, one, {sum});
+  ASSERT_EQ(run(), DLCRT_OK) << model->message();
+  EXPECT_EQ(result(), (std::vector<int64_t>{105, 107}));
+}
+
 TEST_F(PlanTest, ReadOutside) {
   begin();
   uint32_t out = y();
@@ -310,6 +327,25 @@ TEST_F(PlanTest, LoopWithoutItsCondition) {
   p->loop(DLCRT_NONE, p->lateSymbol(), p->lateSymbol(), [] {});
   EXPECT_EQ(run(), DLCRT_ERROR_BAD_MODULE);
   EXPECT_EQ(model->message(), "a loop's condition was not read before the loop");
+}
+
+TEST_F(PlanTest, ViewsOfALateSlotThatGrew) {
+  begin();
+  uint32_t out = y(), iteration = p->lateSymbol(), n = p->exprs.symbol(iteration), eight = number(8);
+  uint32_t bytes = p->exprs.add(eight, p->exprs.mul(n, number(100000)));
+  uint32_t first = p->exprs.select(DLCRT_EXPR_SELECT_EQ, n, number(0), number(1), number(0));
+  p->loop(number(2), iteration, DLCRT_NONE, [&] {
+    uint32_t slot = p->lateSlot(bytes, 0, 0), view = p->newBuffer();
+    p->branch(
+        first,
+        [&] {
+          p->emit<dlcrt_instr_view>(DLCRT_OP_VIEW, {{}, view, slot, number(0), eight});
+        },
+        [] {});
+    p->copy(out, view, eight);
+  });
+  EXPECT_EQ(run(), DLCRT_ERROR_BAD_MODULE);
+  EXPECT_EQ(model->message(), "the plan uses buffer 2 before it is set");
 }
 
 TEST_F(PlanTest, OutputsMustBeComputed) {

@@ -122,8 +122,7 @@ TEST(Memory, EveryFailingAllocation) {
       } else {
         ASSERT_TRUE(model.input<float>(0, iotaFloats(50), {50}));
         done = model.run() == DLCRT_OK;
-        if (!done)
-          EXPECT_EQ(model.error.code(), DLCRT_ERROR_OUT_OF_MEMORY);
+        EXPECT_EQ(model.error.code(), done ? DLCRT_OK : DLCRT_ERROR_OUT_OF_MEMORY);
         counting.limit = UINT64_MAX;
         ASSERT_EQ(model.run(), DLCRT_OK) << model.message();
         EXPECT_EQ(model.output<float>(0)[1], 16);

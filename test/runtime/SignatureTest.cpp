@@ -147,20 +147,26 @@ TEST(Signature, Module) {
   EXPECT_EQ(state.bytes, 16u);
 }
 
-TEST(Signature, OutputBound) {
+TEST(Signature, ValueDims) {
   TestModel model(signature());
   int64_t symbols[] = {3, 9, 1}, dims[2];
   uint64_t bytes;
-  ASSERT_EQ(dlcrt_module_output_bound(model.module.c(), 0, 0, symbols, 3, dims, &bytes, model.error.c()), DLCRT_OK);
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 0, symbols, 3, dims, &bytes, model.error.c()),
+            DLCRT_OK);
   EXPECT_EQ(dims[0], 3);
   EXPECT_EQ(dims[1], 5);
   EXPECT_EQ(bytes, 60u);
-  ASSERT_EQ(dlcrt_module_output_bound(model.module.c(), 0, 1, symbols, 3, dims, &bytes, model.error.c()), DLCRT_OK);
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 3, dims, &bytes, model.error.c()),
+            DLCRT_OK);
   EXPECT_EQ(dims[0], -1);
   EXPECT_EQ(dims[1], 8);
   EXPECT_EQ(bytes, UINT64_MAX);
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "function 'main' has 3 symbols, not 2",
-               dlcrt_module_output_bound(model.module.c(), 0, 0, symbols, 2, dims, &bytes, model.error.c()));
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_INPUT, 1, symbols, 3, dims, &bytes, model.error.c()),
+            DLCRT_OK);
+  EXPECT_EQ(bytes, 3u);
+  EXPECT_FAILS(
+      model, DLCRT_ERROR_INVALID_ARGUMENT, "function 'main' has 3 symbols, not 2",
+      dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 0, symbols, 2, dims, &bytes, model.error.c()));
   EXPECT_FAILS(model, DLCRT_ERROR_NOT_BOUND, "dimension 'batch' is not known: no bound input has it",
                dlcrt_instance_output_bound(model.instance.c(), 0, dims, &bytes, model.error.c()));
   ASSERT_TRUE(model.input<float>(0, std::vector<float>(2 * 16 * 8), {2, 16, 8})) << model.message();
@@ -191,6 +197,19 @@ TEST(Signature, Variants) {
   EXPECT_FAILS(model, DLCRT_ERROR_NO_VARIANT, "it needs a device of kind 2, which this runtime does not drive itself",
                dlcrt_module_variant_supported(module, 4, model.error.c()));
   EXPECT_GT(dlcrt_cpu_features_text(nullptr, 0), 0u);
+}
+
+TEST(Signature, LateDimsWithoutATable) {
+  ModuleBuilder m = signature();
+  m.functions[0].outputs[1].first_dim = DLCRT_NONE; // not even the 8 is said
+  TestModel model(m);
+  int64_t symbols[] = {3, 9, 1}, dims[2];
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 3, dims, nullptr, model.error.c()),
+            DLCRT_OK);
+  EXPECT_EQ(dims[1], -1);
+  char text[8];
+  EXPECT_EQ(dlcrt_module_dim_text(model.module.c(), 0, DLCRT_OUTPUT, 1, 1, text, sizeof(text)), 1u);
+  EXPECT_STREQ(text, "?");
 }
 
 TEST(Signature, WrongArguments) {

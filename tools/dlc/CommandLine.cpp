@@ -89,10 +89,9 @@ static void printVerbs(llvm::raw_ostream &os) {
 }
 
 static void printVerbHelp(const Verb &verb, llvm::raw_ostream &os) {
-  os << verb.summary << ".\n\n";
   std::string usage = ("dlc " + verb.name + (verb.arguments.empty() ? "" : " ") + verb.arguments).str();
-  std::string title = "dlc";
-  DlcOptTable().printHelp(os, usage.c_str(), title.c_str(), /*ShowHidden=*/false, /*ShowAllAliases=*/false, Visibility(verb.visibility));
+  DlcOptTable().printHelp(os, usage.c_str(), verb.summary.data(), /*ShowHidden=*/false, /*ShowAllAliases=*/false,
+                          Visibility(verb.visibility));
   os << "\nEXAMPLE: " << verb.example << "\n";
 }
 

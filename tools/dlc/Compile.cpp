@@ -62,6 +62,7 @@ static llvm::Expected<Kind> kindOf(const Invocation &invocation, llvm::StringRef
   bool fromFlag = !name.empty();
   if (!fromFlag)
     name = llvm::StringSwitch<std::string>(llvm::sys::path::extension(output))
+               .Case(".dlcm", "dlcm")
                .Case(".mlir", "mlir")
                .Case(".ll", "llvm")
                .Case(".s", "asm")

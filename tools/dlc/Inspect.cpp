@@ -420,7 +420,7 @@ static int inspectModel(const Invocation &invocation, const std::string &path) {
   std::string subject = subjectOf(path);
   llvm::Expected<OnnxSummary> summary = summarizeOnnx(path);
   if (!summary)
-    return invocation.fail(summary.takeError());
+    return invocation.fail(makeError("{}: {}", subject, llvm::toString(summary.takeError())));
   json::Object report = modelReport(*summary, subject);
   if (invocation.has(OPT_json))
     invocation.io.out << llvm::formatv("{0:2}", json::Value(std::move(report))).str() << '\n';

@@ -5,6 +5,7 @@
 #include "Runtime.h"
 #include "Session.h"
 #include "TensorFiles.h"
+#include "dlc/Support/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/FileSystem.h"
@@ -307,8 +308,8 @@ static llvm::Error runModule(const Invocation &invocation, dlcrt_module *module,
   std::string folder = invocation.value(OPT_outputs);
   if (folder.empty())
     return llvm::Error::success();
-  if (std::error_code made = llvm::sys::fs::create_directories(folder))
-    return makeError("cannot make the folder '{}': {}", folder, made.message());
+  if (llvm::Error failed = makeFolder(folder))
+    return failed;
   for (uint32_t i = 0; i < info.output_count; ++i) {
     llvm::Expected<HostTensor> output = readOutput(module, created, function, i);
     if (!output)

@@ -73,7 +73,8 @@ struct OnnxSummary {
   std::vector<Problem> problems; // all that keeps the model from being compiled; one entry a node
 };
 
-/// Fails only when the file cannot be read or is not an ONNX model; anything else is a problem in the summary.
+/// Fails only when the file cannot be read or is not an ONNX model, with a text that begins with the file's name; anything
+/// else is a problem in the summary.
 llvm::Expected<OnnxSummary> summarizeOnnx(llvm::StringRef path);
 
 } // namespace dlc

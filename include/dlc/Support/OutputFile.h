@@ -40,6 +40,9 @@ private:
   std::unique_ptr<llvm::raw_fd_ostream> stream; // null once committed or discarded
 };
 
+/// Makes a folder and those above it; one that is there is fine.
+llvm::Error makeFolder(llvm::StringRef path);
+
 } // namespace dlc
 
 #endif

@@ -30,14 +30,16 @@ run = subprocess.run([dlc, "serve"], input=json.dumps({"id": 9, "args": command}
 print("overflow while serving", run.returncode, run.stdout[:30])
 
 big = folder / "big.mlir"
-with open(big, "wb") as file:
-    file.truncate(3 << 30)  # sparse; read as a text it has to be held
+big.write_text("module attributes {a = [" + ", ".join(map(str, range(4000000))) + "]} {}\n")
 
 
 def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
 
 
-run = subprocess.run([dlc, "compile", "--start-from", "clean", str(big), "-o", str(folder / "x.dlcm")], capture_output=True, text=True, preexec_fn=limit)
+command = ["compile", "--start-from", "clean", str(big), "-o", str(folder / "x.dlcm"), "--jobs", "1"]
+run = subprocess.run([dlc, *command], capture_output=True, text=True, preexec_fn=limit)
 print("memory", run.returncode, repr(run.stderr.splitlines()[0]))
+run = subprocess.run([dlc, "serve"], input=json.dumps({"id": 9, "args": command}) + "\n", capture_output=True, text=True, preexec_fn=limit)
+print("memory while serving", run.returncode, run.stdout.strip())
 big.unlink()

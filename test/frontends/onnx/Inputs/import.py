@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Imports models and prints what comes of them, for FileCheck.
 
-usage: import.py DLC SOURCE FOLDER [--stop-after PHASE]
+usage: import.py DLC SOURCE FOLDER [--locations]
 
 SOURCE is a text that holds models in ONNX's text format, or a Python file with a function `models()` that yields them.
 In a text, each model stands behind a line
@@ -12,7 +12,7 @@ In a text, each model stands behind a line
 
 and may do without its header; then it is written in opset 17, or in the one named. A Python file yields tuples
 (name, ModelProto or bytes, list of flags). For each one `=== NAME` is printed, then the program after import, or the exit code
-and the errors. Files are written below FOLDER.
+and the errors. Files are written below FOLDER. Locations are cut from the programs, unless --locations is given.
 """
 import importlib.util
 import re
@@ -44,13 +44,27 @@ def models_of_python(path):
     yield from module.models()
 
 
+def without_locations(text):
+    """Cuts ` loc(...)`, whose parentheses nest and may stand in quotes too."""
+    out, at = [], 0
+    while (start := text.find(" loc(", at)) >= 0:
+        out.append(text[at:start])
+        at, depth, quoted = start + len(" loc("), 1, False
+        while depth:
+            char = text[at]
+            if char == "\\":
+                at += 1
+            elif char == '"':
+                quoted = not quoted
+            elif not quoted:
+                depth += {"(": 1, ")": -1}.get(char, 0)
+            at += 1
+    return "".join(out) + text[at:]
+
+
 def main():
-    arguments = sys.argv[1:]
-    phase = "import"
-    if "--stop-after" in arguments:
-        at = arguments.index("--stop-after")
-        phase = arguments[at + 1]
-        del arguments[at:at + 2]
+    arguments = [argument for argument in sys.argv[1:] if argument != "--locations"]
+    keep = len(arguments) < len(sys.argv) - 1
     dlc, source, folder = arguments[0], Path(arguments[1]), Path(arguments[2])
     folder.mkdir(parents=True, exist_ok=True)
     found = models_of_python(source) if source.suffix == ".py" else models_of_text(source.read_text())
@@ -59,11 +73,12 @@ def main():
         file.write_bytes(model if isinstance(model, bytes) else model.SerializeToString())
         result = folder / f"{name}.mlir"
         result.unlink(missing_ok=True)
-        run = subprocess.run([dlc, "compile", str(file), "-o", str(result), "--stop-after", phase, *flags], capture_output=True,
+        run = subprocess.run([dlc, "compile", str(file), "-o", str(result), "--stop-after", "import", *flags], capture_output=True,
                              text=True, errors="replace", timeout=100)
         print(f"=== {name}")
         if run.returncode == 0:
-            print(result.read_text())
+            text = result.read_text()
+            print(text if keep else without_locations(text))
         else:
             print(f"exit code {run.returncode}")
         print(run.stderr, flush=True)

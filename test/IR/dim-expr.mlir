@@ -1,0 +1,24 @@
+// RUN: dlc-opt %s | dlc-opt | FileCheck %s
+
+// Equal dims are the same attribute however they are written: sums of products in one order.
+// CHECK-LABEL: func.func private @canonical
+// CHECK-SAME: [batch * seq + batch * 2, 384]
+// CHECK-SAME: [batch * seq + batch * 2, 384]
+func.func private @canonical(
+  tensor<?x384xf32, #dlc.info<[seq * batch + 2 * batch, 384]>>,
+  tensor<?x384xf32, #dlc.info<[(seq + 2) * batch, 3 * 128]>>)
+
+// CHECK-LABEL: func.func private @folded
+// CHECK-SAME: [seq, 1, mod(seq, 8), min(a, b), floordiv(seq + 1, 2)]
+func.func private @folded(
+  tensor<?x1x?x?x?xf32, #dlc.info<[floordiv(seq * 6, 6), ceildiv(5, 8), mod(seq, 8), min(b, a), floordiv(1 + seq, 2)]>>)
+
+// Sizes are not negative, so some choices are decided.
+// CHECK-LABEL: func.func private @decided
+// CHECK-SAME: [seq + 1, seq, 7]
+func.func private @decided(
+  tensor<?x?x7xf32, #dlc.info<[max(seq + 1, 1), min(seq, seq + 3), select_lt(seq, 0, 3, 7)]>>)
+
+// CHECK-LABEL: func.func private @names
+// CHECK-SAME: ["p2o.Dim 0" * 2, scaled_floor(h, 4611686018427387904)]
+func.func private @names(tensor<?x?xf32, #dlc.info<["p2o.Dim 0" * 2, scaled_floor(h, 4611686018427387904)]>>)

@@ -1,0 +1,26 @@
+// RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(infer-shapes,expand-ops,infer-shapes))' | FileCheck %s
+
+// The number of averaged elements is an expression, so one program serves every size.
+// CHECK-LABEL: func.func @mean
+// CHECK: %[[S:.*]] = dlc.reduce sum
+// CHECK: dlc.from_dims [#dlc.dim<s * 4>] : tensor<i64>
+// CHECK: dlc.cast
+// CHECK: dlc.div %[[S]]
+func.func @mean(%x: tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32> {
+  %0 = dlc.mean %x {axes = array<i64: -1, 1>, keepdims = true, allAxes = false} : (tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// CHECK-LABEL: func.func @reshapes
+// CHECK-NOT: dlc.flatten
+// CHECK-NOT: dlc.unsqueeze
+// CHECK-NOT: dlc.squeeze
+// CHECK: -> tensor<?x?xf32, #dlc.info<[b, s * 4]>>
+// CHECK: -> tensor<?x1x?xf32, #dlc.info<[b, 1, s * 4]>>
+// CHECK: -> tensor<?x?xf32, #dlc.info<[b, s * 4]>>
+func.func @reshapes(%x: tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32> {
+  %0 = dlc.flatten %x {axis = 1 : i64} : (tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32>
+  %1 = dlc.unsqueeze %0 {axes = array<i64: 1>} : (tensor<*xf32>) -> tensor<*xf32>
+  %2 = dlc.squeeze %1 {axes = array<i64: -2>} : (tensor<*xf32>) -> tensor<*xf32>
+  return %2 : tensor<*xf32>
+}

@@ -1,0 +1,48 @@
+// RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(fuse))' | FileCheck %s
+// RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(fuse{cap=2}))' | FileCheck %s --check-prefix=CAP
+
+// A matrix product takes the element-wise ops behind it.
+// CHECK-LABEL: func.func @epilogue
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.matmul
+// CHECK-NEXT: dlc.add
+// CHECK-NEXT: dlc.relu
+// CHECK-NEXT: dlc.yield
+// CHECK-NOT: dlc.group
+// CAP-LABEL: func.func @epilogue
+// CAP: dlc.group
+// CAP: dlc.add
+// CAP-NEXT: dlc.yield
+// CAP: dlc.group
+// CAP-NEXT: dlc.relu
+func.func @epilogue(%x: tensor<?x4xf32, #dlc.info<[b, 4]>>, %w: tensor<4x8xf32>, %bias: tensor<8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>> {
+  %0 = dlc.matmul %x, %w : (tensor<?x4xf32, #dlc.info<[b, 4]>>, tensor<4x8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
+  %1 = dlc.add %0, %bias : (tensor<?x8xf32, #dlc.info<[b, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
+  %2 = dlc.relu %1 : (tensor<?x8xf32, #dlc.info<[b, 8]>>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
+  return %2 : tensor<?x8xf32, #dlc.info<[b, 8]>>
+}
+
+// x - sum(x): the subtraction needs the whole sum and has other dims.
+// CHECK-LABEL: func.func @no_circle
+// CHECK: %[[E:.*]] = dlc.group
+// CHECK-NEXT: dlc.exp
+// CHECK: %[[S:.*]] = dlc.group
+// CHECK-NEXT: dlc.reduce sum %[[E]]
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.div %[[E]], %[[S]]
+func.func @no_circle(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = dlc.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = dlc.reduce sum %0 {axes = array<i64: 1>, keepdims = true, allAxes = false} : (tensor<4x8xf32>) -> tensor<4x1xf32>
+  %2 = dlc.div %0, %1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// A value that somebody outside wants is a second result.
+// CHECK-LABEL: func.func @two_results
+// CHECK: %[[G:.*]]:2 = dlc.group
+// CHECK: return %[[G]]#0, %[[G]]#1
+func.func @two_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = dlc.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}

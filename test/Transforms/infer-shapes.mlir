@@ -1,0 +1,61 @@
+// RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(infer-shapes))' | FileCheck %s
+
+// CHECK-LABEL: func.func @broadcast
+// CHECK: -> tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>
+func.func @broadcast(%x: tensor<?x1x4xf32, #dlc.info<[b, 1, 4]>>, %y: tensor<?x4xf32, #dlc.info<[s, 4]>>) -> tensor<*xf32> {
+  %0 = dlc.add %x, %y : (tensor<?x1x4xf32, #dlc.info<[b, 1, 4]>>, tensor<?x4xf32, #dlc.info<[s, 4]>>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// Two sizes that may be equal, or one of them 1: decided at run time.
+// CHECK-LABEL: func.func @may_broadcast
+// CHECK: dlc.check <select_eq(a, 1, 1, select_eq(b, 1, 1, select_eq(a, b, 1, 0)))>, <a>, <b>, "dims a and b cannot be broadcast: {0} and {1}"
+// CHECK: -> tensor<?xf32, #dlc.info<[select_eq(a, 1, b, a)]>>
+func.func @may_broadcast(%x: tensor<?xf32, #dlc.info<[a]>>, %y: tensor<?xf32, #dlc.info<[b]>>) -> tensor<*xf32> {
+  %0 = dlc.add %x, %y : (tensor<?xf32, #dlc.info<[a]>>, tensor<?xf32, #dlc.info<[b]>>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// A shape computed from a shape is only expressions.
+// CHECK-LABEL: func.func @shape_chain
+// CHECK-NOT: dlc.shape
+// CHECK-NOT: dlc.concat
+// CHECK: dlc.reshape
+// CHECK-SAME: -> tensor<?x12xf32, #dlc.info<[b * s, 12]>>
+func.func @shape_chain(%x: tensor<?x?x12xf32, #dlc.info<[b, s, 12]>>) -> tensor<*xf32> {
+  %shape = dlc.shape %x {start = 2 : i64} : (tensor<?x?x12xf32, #dlc.info<[b, s, 12]>>) -> tensor<*xi64>
+  %minus = dlc.constant<dense<-1> : tensor<1xi64>> : tensor<1xi64>
+  %target = dlc.concat %minus, %shape {axis = 0 : i64} : (tensor<1xi64>, tensor<*xi64>) -> tensor<*xi64>
+  %0 = dlc.reshape %x, %target {allowzero = false} : (tensor<?x?x12xf32, #dlc.info<[b, s, 12]>>, tensor<*xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// A shape that is data is read.
+// CHECK-LABEL: func.func @shape_is_data
+// CHECK: dlc.read %{{.*}} as ["target[0]", "target[1]"]
+// CHECK: dlc.check
+// CHECK: dlc.reshape
+func.func @shape_is_data(%x: tensor<?xf32, #dlc.info<[n]>>, %target: tensor<2xi64> {dlc.name = "target"}) -> tensor<*xf32> {
+  %0 = dlc.reshape %x, %target {allowzero = false} : (tensor<?xf32, #dlc.info<[n]>>, tensor<2xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// A known shape that somebody wants as a tensor.
+// CHECK-LABEL: func.func @values
+// CHECK: %[[V:.*]] = dlc.from_dims [#dlc.dim<b>, #dlc.dim<4>] : tensor<2xi64>
+// CHECK: return %[[V]]
+func.func @values(%x: tensor<?x4xf32, #dlc.info<[b, 4]>>) -> tensor<*xi64> {
+  %0 = dlc.shape %x {start = 0 : i64} : (tensor<?x4xf32, #dlc.info<[b, 4]>>) -> tensor<*xi64>
+  return %0 : tensor<*xi64>
+}
+
+// CHECK-LABEL: func.func @backwards
+// CHECK: resolvedStarts = [#dlc.dim<n + -1>]
+func.func @backwards(%x: tensor<?xf32, #dlc.info<[n]>>) -> tensor<*xf32> {
+  %start = dlc.constant<dense<-1> : tensor<1xi64>> : tensor<1xi64>
+  %end = dlc.constant<dense<-9223372036854775808> : tensor<1xi64>> : tensor<1xi64>
+  %axes = dlc.constant<dense<0> : tensor<1xi64>> : tensor<1xi64>
+  %steps = dlc.constant<dense<-1> : tensor<1xi64>> : tensor<1xi64>
+  %0 = dlc.slice %x, %start, %end axes(%axes : tensor<1xi64>) steps(%steps : tensor<1xi64>) : (tensor<?xf32, #dlc.info<[n]>>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

@@ -1,0 +1,562 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelRunner.h"
+#include <cmath>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace dlc::test;
+
+namespace {
+
+class Kernels : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Targets, Kernels, ::testing::ValuesIn(testTargets()), [](const auto &info) {
+  std::string name = info.param;
+  for (char &c : name)
+    c = isalnum(c) ? c : '_';
+  return name;
+});
+
+std::vector<float> randomFloats(size_t n, unsigned seed = 1, float low = -1, float high = 1) {
+  std::mt19937 generator(seed);
+  std::uniform_real_distribution<float> distribution(low, high);
+  std::vector<float> values(n);
+  for (float &v : values)
+    v = distribution(generator);
+  return values;
+}
+
+TEST_P(Kernels, ElementwiseBroadcast) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 2 destinations 1 scalars 2 {kind = #plan.kind<elementwise, 0>, schedule = #plan.schedule<tiles = [7, 0]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 1>, array<i64: 0, 1>]}
+        (%x: tensor<?x?xf32>, %y: tensor<?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index) {
+      %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>],
+                           iterator_types = ["parallel", "parallel"]}
+          ins(%x, %y : tensor<?x?xf32>, tensor<?xf32>) outs(%d : tensor<?x?xf32>) {
+      ^bb0(%a: f32, %b: f32, %c: f32):
+        %s = arith.mulf %a, %b : f32
+        linalg.yield %s : f32
+      } -> tensor<?x?xf32>
+      plan.yield %r : tensor<?x?xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {5, 3}, {7, 16}, {23, 67}, {100, 1}, {0, 5}}) {
+    auto x = randomFloats(m * n), y = randomFloats(n, 2);
+    std::vector<float> d(m * n, 99);
+    uint32_t tiles = (m + 6) / 7;
+    EXPECT_EQ(runner.run("k", {x.data(), y.data(), d.data()}, {m, n}, 0, tiles), 0u);
+    for (int64_t i = 0; i < m * n; ++i)
+      ASSERT_EQ(d[i], x[i] * y[i % n]) << m << "x" << n << " at " << i;
+    // A tile writes its rows and no others.
+    if (tiles > 1) {
+      std::fill(d.begin(), d.end(), 99);
+      runner.run("k", {x.data(), y.data(), d.data()}, {m, n}, 1, 2);
+      for (int64_t i = 0; i < m * n; ++i)
+        ASSERT_EQ(d[i], i / n / 7 == 1 ? x[i] * y[i % n] : 99);
+    }
+  }
+}
+
+/// relu(a * b + bias), cut into tiles of tm x tn.
+std::string matmulText(const char *tiles, const char *mapA, const char *mapB) {
+  std::string text = R"(
+    plan.kernel @k operands 3 destinations 1 scalars 3 {kind = #plan.kind<contraction, 1>, schedule = #plan.schedule<tiles = [TILES]>,
+        plan.dims = [array<i64: A0>, array<i64: B0>, array<i64: 1>, array<i64: 0, 1>]}
+        (%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %bias: tensor<?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index, %k: index) {
+      %zero = arith.constant 0.0 : f32
+      %f = linalg.fill ins(%zero : f32) outs(%d : tensor<?x?xf32>) -> tensor<?x?xf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (MAPA)>, affine_map<(m, n, k) -> (MAPB)>, affine_map<(m, n, k) -> (m, n)>],
+                           iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%f : tensor<?x?xf32>) {
+      ^bb0(%x: f32, %y: f32, %s: f32):
+        %p = arith.mulf %x, %y : f32
+        %q = arith.addf %s, %p : f32
+        linalg.yield %q : f32
+      } -> tensor<?x?xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+          ins(%bias : tensor<?xf32>) outs(%c : tensor<?x?xf32>) {
+      ^bb0(%x: f32, %y: f32):
+        %t = arith.addf %x, %y : f32
+        %zz = arith.constant 0.0 : f32
+        %u = arith.maximumf %t, %zz : f32
+        linalg.yield %u : f32
+      } -> tensor<?x?xf32>
+      plan.yield %r : tensor<?x?xf32>
+    })";
+  auto replace = [&](std::string from, std::string to) {
+    for (size_t at; (at = text.find(from)) != std::string::npos;)
+      text.replace(at, from.size(), to);
+  };
+  std::string a = mapA, b = mapB;
+  replace("TILES", tiles);
+  replace("MAPA", a);
+  replace("MAPB", b);
+  replace("A0", a == "m, k" ? "0, 2" : "2, 0");
+  replace("B0", b == "k, n" ? "2, 1" : "1, 2");
+  return text;
+}
+
+TEST_P(Kernels, MatmulWithEpilogue) {
+  for (bool transposeA : {false, true})
+    for (bool transposeB : {false, true}) {
+      KernelRunner runner(matmulText("12, 40", transposeA ? "k, m" : "m, k", transposeB ? "n, k" : "k, n"), GetParam());
+      ASSERT_EQ(runner.error, "");
+      for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {5, 3, 7}, {12, 40, 16}, {13, 41, 9}, {33, 100, 50}, {1, 64, 0},
+                             {6, 16, 1}, {0, 4, 4}, {4, 0, 4}, {40, 1, 30}}) {
+        auto a = randomFloats(m * k), b = randomFloats(k * n, 2), bias = randomFloats(n, 3);
+        std::vector<float> d(m * n, 99);
+        uint32_t tiles = ((m + 11) / 12) * ((n + 39) / 40);
+        // In two calls, the second part first.
+        EXPECT_EQ(runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, tiles / 2, tiles), 0u);
+        EXPECT_EQ(runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, 0, tiles / 2), 0u);
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; ++l)
+              sum += double(a[transposeA ? l * m + i : i * k + l]) * b[transposeB ? j * k + l : l * n + j];
+            ASSERT_NEAR(d[i * n + j], std::max(0.0, sum + bias[j]), 1e-5) << m << "x" << n << "x" << k << " at " << i << ", " << j;
+          }
+      }
+    }
+}
+
+/// bf16 in plain integers: compilers' libraries do not always have its conversions.
+struct Bf16 {
+  uint16_t bits;
+  Bf16(float x = 0) {
+    uint32_t u;
+    memcpy(&u, &x, 4);
+    bits = (u + 0x7fff + (u >> 16 & 1)) >> 16;
+  }
+  operator float() const {
+    uint32_t u = uint32_t(bits) << 16;
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+  }
+};
+
+/// One elementwise op on `type`: d = OP(x, y), rows cut.
+std::string binaryText(const std::string &type, const std::string &op) {
+  std::string text = R"(
+    plan.kernel @k operands 2 destinations 1 scalars 1 {kind = #plan.kind<elementwise, 0>, schedule = #plan.schedule<tiles = [100]>,
+        plan.dims = [array<i64: 0>, array<i64: 0>, array<i64: 0>]}
+        (%x: tensor<?xTYPE>, %y: tensor<?xTYPE>, %d: tensor<?xTYPE>, %n: index) {
+      %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%x, %y : tensor<?xTYPE>, tensor<?xTYPE>) outs(%d : tensor<?xTYPE>) {
+      ^bb0(%a: TYPE, %b: TYPE, %c: TYPE):
+        %s = OP
+        linalg.yield %s : TYPE
+      } -> tensor<?xTYPE>
+      plan.yield %r : tensor<?xTYPE>
+    })";
+  for (auto [from, to] : {std::pair<std::string, std::string>{"OP", op}, {"TYPE", type}})
+    for (size_t at; (at = text.find(from)) != std::string::npos;)
+      text.replace(at, from.size(), to);
+  return text;
+}
+
+template <typename T, typename F>
+void checkBinary(const std::string &target, const std::string &type, const std::string &op, F reference, double low, double high) {
+  KernelRunner runner(binaryText(type, op), target);
+  ASSERT_EQ(runner.error, "") << type << " " << op;
+  std::mt19937 generator(7);
+  std::uniform_real_distribution<double> distribution(low, high);
+  for (int64_t n : {0, 1, 7, 100, 333}) {
+    std::vector<T> x(n), y(n), d(n, T(77));
+    for (auto *v : {&x, &y})
+      for (T &e : *v)
+        e = T(distribution(generator));
+    runner.run("k", {x.data(), y.data(), d.data()}, {n}, 0, (n + 99) / 100);
+    for (int64_t i = 0; i < n; ++i) {
+      T expected = T(reference(x[i], y[i]));
+      ASSERT_EQ(0, memcmp(&d[i], &expected, sizeof(T))) << type << " " << op << ": " << double(x[i]) << ", " << double(y[i]) << " -> " << double(d[i]);
+    }
+  }
+}
+
+TEST_P(Kernels, ElementTypes) {
+  auto add = [](auto x, auto y) { return x + y; };
+  auto mul = [](auto x, auto y) { return x * y; };
+  checkBinary<float>(GetParam(), "f32", "arith.addf %a, %b : f32", add, -9, 9);
+  checkBinary<double>(GetParam(), "f64", "arith.mulf %a, %b : f64", mul, -9, 9);
+  checkBinary<_Float16>(GetParam(), "f16", "arith.addf %a, %b : f16", [](float x, float y) { return _Float16(x + y); }, -9, 9);
+  checkBinary<_Float16>(GetParam(), "f16", "arith.mulf %a, %b : f16", [](float x, float y) { return _Float16(x * y); }, -9, 9);
+  checkBinary<Bf16>(GetParam(), "bf16", "arith.addf %a, %b : bf16", [](float x, float y) { return Bf16(x + y); }, -9, 9);
+  checkBinary<int8_t>(GetParam(), "i8", "arith.addi %a, %b : i8", add, -128, 127);
+  checkBinary<int8_t>(GetParam(), "i8", "arith.maxsi %a, %b : i8", [](int x, int y) { return std::max(x, y); }, -128, 127);
+  checkBinary<uint8_t>(GetParam(), "i8", "arith.maxui %a, %b : i8", [](int x, int y) { return std::max(x, y); }, 0, 255);
+  checkBinary<int16_t>(GetParam(), "i16", "arith.muli %a, %b : i16", mul, -100, 100);
+  checkBinary<int32_t>(GetParam(), "i32", "arith.divsi %a, %b : i32", [](int x, int y) { return x / y; }, 1, 1e6);
+  checkBinary<int64_t>(GetParam(), "i64", "arith.muli %a, %b : i64", mul, -1e9, 1e9);
+  checkBinary<uint64_t>(GetParam(), "i64", "arith.remui %a, %b : i64", [](uint64_t x, uint64_t y) { return x % y; }, 1, 1e18);
+  checkBinary<float>(GetParam(), "f32", "arith.remf %a, %b : f32", [](float x, float y) { return std::fmod(x, y); }, 1, 1e6);
+  checkBinary<double>(GetParam(), "f64", "math.powf %a, %b : f64", [](double x, double y) { return std::pow(x, y); }, 0, 9);
+  checkBinary<float>(GetParam(), "f32", "math.roundeven %a : f32", [](float x, float) { return std::nearbyint(x); }, -9, 9);
+  checkBinary<float>(GetParam(), "f32", "math.round %a : f32", [](float x, float) { return std::round(x); }, -9, 9);
+  checkBinary<float>(GetParam(), "f32", "math.fma %a, %b, %a : f32", [&](float x, float y) {
+    bool fused = cantFail(dlc::parseTarget(GetParam())).fma;
+    return fused ? std::fma(x, y, x) : float(x * y) + x;
+  }, -9, 9);
+}
+
+TEST_P(Kernels, NanPropagates) {
+  KernelRunner runner(binaryText("f32", "arith.maximumf %a, %b : f32"), GetParam());
+  ASSERT_EQ(runner.error, "");
+  float nan = std::nanf("");
+  std::vector<float> x{nan, 1, -0.0f, 0.0f, INFINITY}, y{1, nan, 0.0f, -0.0f, -INFINITY}, d(5);
+  runner.run("k", {x.data(), y.data(), d.data()}, {5}, 0, 1);
+  EXPECT_TRUE(std::isnan(d[0]) && std::isnan(d[1]));
+  EXPECT_FALSE(std::signbit(d[2]) || std::signbit(d[3]));
+  EXPECT_EQ(d[4], INFINITY);
+}
+
+/// A reduction over dim `axis` of a 2-d tensor, then a product with 0.5.
+TEST_P(Kernels, Reductions) {
+  for (bool overRows : {false, true})
+    for (const char *combine : {"arith.addf %s, %x : f32", "arith.maximumf %s, %x : f32", "arith.mulf %s, %x : f32"}) {
+      std::string text = R"(
+    plan.kernel @k operands 1 destinations 1 scalars 2 {kind = #plan.kind<reduction, 1>, schedule = #plan.schedule<tiles = [5]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: KEPT>]}
+        (%a: tensor<?x?xf32>, %d: tensor<?xf32>, %m: index, %n: index) {
+      %start = arith.constant 1.0 : f32
+      %e = tensor.empty(KEPTSIZE) : tensor<?xf32>
+      %f = linalg.fill ins(%start : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(i, j) -> (MAP)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+          ins(%a : tensor<?x?xf32>) outs(%f : tensor<?xf32>) {
+      ^bb0(%x: f32, %s: f32):
+        %q = COMBINE
+        linalg.yield %q : f32
+      } -> tensor<?xf32>
+      %h = arith.constant 0.5 : f32
+      %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%c : tensor<?xf32>) outs(%d : tensor<?xf32>) {
+      ^bb0(%x: f32, %y: f32):
+        %t = arith.mulf %x, %h : f32
+        linalg.yield %t : f32
+      } -> tensor<?xf32>
+      plan.yield %r : tensor<?xf32>
+    })";
+      for (auto [from, to] : {std::pair<std::string, std::string>{"COMBINE", combine}, {"MAP", overRows ? "j, i" : "i, j"},
+                              {"KEPTSIZE", overRows ? "%n" : "%m"}, {"KEPT", overRows ? "1" : "0"}})
+        for (size_t at; (at = text.find(from)) != std::string::npos;)
+          text.replace(at, from.size(), to);
+      KernelRunner runner(text, GetParam());
+      ASSERT_EQ(runner.error, "");
+      for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {3, 17}, {12, 100}, {31, 5}, {4, 0}, {0, 4}}) {
+        auto a = randomFloats(m * n, 5, 0.5, 1.5);
+        int64_t kept = overRows ? n : m, reduced = overRows ? m : n;
+        std::vector<float> d(kept, 99);
+        runner.run("k", {a.data(), d.data()}, {m, n}, 0, (kept + 4) / 5);
+        for (int64_t i = 0; i < kept; ++i) {
+          double expected = 1;
+          for (int64_t j = 0; j < reduced; ++j) {
+            double x = overRows ? a[j * n + i] : a[i * n + j];
+            expected = combine[6] == 'a' ? expected + x : combine[7] == 'a' ? std::max(expected, x) : expected * x;
+          }
+          ASSERT_NEAR(d[i], expected * 0.5, 1e-5 * std::abs(expected)) << combine << " " << m << "x" << n;
+        }
+      }
+    }
+}
+
+/// max, exp(x - max), its sum, and the quotient, in one kernel: intermediates of a dynamic size are computed twice, not stored.
+TEST_P(Kernels, SoftmaxInOneKernel) {
+  KernelRunner runner(R"(
+    #id = affine_map<(i, j) -> (i, j)>
+    #row = affine_map<(i, j) -> (i)>
+    plan.kernel @k operands 1 destinations 1 scalars 2 {kind = #plan.kind<reduction, 1>, schedule = #plan.schedule<tiles = [4, 0]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 0, 1>]}
+        (%x: tensor<?x?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index) {
+      %low = arith.constant 0xff800000 : f32
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty(%m) : tensor<?xf32>
+      %ee = tensor.empty(%m, %n) : tensor<?x?xf32>
+      %f0 = linalg.fill ins(%low : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+      %max = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x?xf32>) outs(%f0 : tensor<?xf32>) {
+      ^bb0(%a: f32, %s: f32):
+        %q = arith.maximumf %a, %s : f32
+        linalg.yield %q : f32
+      } -> tensor<?xf32>
+      %exp = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %max : tensor<?x?xf32>, tensor<?xf32>) outs(%ee : tensor<?x?xf32>) {
+      ^bb0(%a: f32, %b: f32, %c: f32):
+        %q = arith.subf %a, %b : f32
+        %p = math.exp %q : f32
+        linalg.yield %p : f32
+      } -> tensor<?x?xf32>
+      %f1 = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
+      %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%exp : tensor<?x?xf32>) outs(%f1 : tensor<?xf32>) {
+      ^bb0(%a: f32, %s: f32):
+        %q = arith.addf %a, %s : f32
+        linalg.yield %q : f32
+      } -> tensor<?xf32>
+      %r = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%exp, %sum : tensor<?x?xf32>, tensor<?xf32>) outs(%d : tensor<?x?xf32>) {
+      ^bb0(%a: f32, %b: f32, %c: f32):
+        %q = arith.divf %a, %b : f32
+        linalg.yield %q : f32
+      } -> tensor<?x?xf32>
+      plan.yield %r : tensor<?x?xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  EXPECT_LE(runner.kernels["k"].scratch, 128);
+  for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {3, 17}, {9, 130}}) {
+    auto x = randomFloats(m * n, 5, -4, 4);
+    std::vector<float> d(m * n);
+    EXPECT_EQ(runner.run("k", {x.data(), d.data()}, {m, n}, 0, (m + 3) / 4), 0u);
+    for (int64_t i = 0; i < m; ++i) {
+      double max = -INFINITY, sum = 0;
+      for (int64_t j = 0; j < n; ++j)
+        max = std::max<double>(max, x[i * n + j]);
+      for (int64_t j = 0; j < n; ++j)
+        sum += std::exp(x[i * n + j] - max);
+      for (int64_t j = 0; j < n; ++j)
+        ASSERT_NEAR(d[i * n + j], std::exp(x[i * n + j] - max) / sum, 1e-6);
+    }
+  }
+}
+
+TEST_P(Kernels, GatherRaises) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 2 destinations 1 scalars 3 {kind = #plan.kind<movement, 0>, schedule = #plan.schedule<tiles = [8, 0]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 2>, array<i64: 2, 1>]}
+        (%x: tensor<?x?xf32>, %at: tensor<?xi64>, %d: tensor<?x?xf32>, %m: index, %n: index, %k: index) {
+      %c0 = arith.constant 0 : index
+      %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+          ins(%at : tensor<?xi64>) outs(%d : tensor<?x?xf32>) {
+      ^bb0(%i: i64, %c: f32):
+        %index = arith.index_cast %i : i64 to index
+        %j = linalg.index 1 : index
+        %bad = arith.cmpi uge, %index, %m : index
+        scf.if %bad {
+          dlc.kernel_raise 1
+        }
+        %safe = arith.select %bad, %c0, %index : index
+        %v = tensor.extract %x[%safe, %j] : tensor<?x?xf32>
+        linalg.yield %v : f32
+      } -> tensor<?x?xf32>
+      plan.yield %r : tensor<?x?xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  int64_t m = 10, n = 7, k = 21;
+  auto x = randomFloats(m * n);
+  std::vector<int64_t> at(k);
+  for (int64_t i = 0; i < k; ++i)
+    at[i] = i * 3 % m;
+  std::vector<float> d(k * n);
+  EXPECT_EQ(runner.run("k", {x.data(), at.data(), d.data()}, {m, n, k}, 0, 3), 0u);
+  for (int64_t i = 0; i < k * n; ++i)
+    ASSERT_EQ(d[i], x[at[i / n] * n + i % n]);
+  at[20] = -1;
+  EXPECT_EQ(runner.run("k", {x.data(), at.data(), d.data()}, {m, n, k}, 0, 2), 0u);
+  EXPECT_EQ(runner.run("k", {x.data(), at.data(), d.data()}, {m, n, k}, 2, 3), 1u);
+}
+
+TEST_P(Kernels, TransposeThreeDims) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 1 destinations 1 scalars 3 {kind = #plan.kind<movement, 0>, schedule = #plan.schedule<tiles = [2, 3, 0]>,
+        plan.dims = [array<i64: 0, 1, 2>, array<i64: 2, 0, 1>]}
+        (%x: tensor<?x?x?xi8>, %d: tensor<?x?x?xi8>, %a: index, %b: index, %c: index) {
+      %r = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (j, k, i)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+          ins(%x : tensor<?x?x?xi8>) outs(%d : tensor<?x?x?xi8>) {
+      ^bb0(%v: i8, %w: i8):
+        linalg.yield %v : i8
+      } -> tensor<?x?x?xi8>
+      plan.yield %r : tensor<?x?x?xi8>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  int64_t a = 4, b = 5, c = 7;
+  std::vector<int8_t> x(a * b * c), d(a * b * c);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = i;
+  runner.run("k", {x.data(), d.data()}, {a, b, c}, 0, 4 * 2);
+  for (int64_t i = 0; i < c; ++i)
+    for (int64_t j = 0; j < a; ++j)
+      for (int64_t k = 0; k < b; ++k)
+        ASSERT_EQ(d[(i * a + j) * b + k], x[(j * b + k) * c + i]);
+}
+
+/// Two results of one op, and a third that another op computes from one of them.
+TEST_P(Kernels, SeveralDestinations) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 1 destinations 3 scalars 1 {kind = #plan.kind<elementwise, 0>, schedule = #plan.schedule<tiles = [6]>,
+        plan.dims = [array<i64: 0>, array<i64: 0>, array<i64: 0>, array<i64: 0>]}
+        (%x: tensor<?xf32>, %d0: tensor<?xf32>, %d1: tensor<?xi8>, %d2: tensor<?xf32>, %n: index) {
+      %zero = arith.constant 0.0 : f32
+      %r:2 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%x : tensor<?xf32>) outs(%d0, %d1 : tensor<?xf32>, tensor<?xi8>) {
+      ^bb0(%a: f32, %b: f32, %c: i8):
+        %s = arith.addf %a, %a : f32
+        %p = arith.cmpf ogt, %a, %zero : f32
+        %q = arith.extui %p : i1 to i8
+        linalg.yield %s, %q : f32, i8
+      } -> (tensor<?xf32>, tensor<?xi8>)
+      %t = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+          ins(%r#0 : tensor<?xf32>) outs(%d2 : tensor<?xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        %s = math.sqrt %a : f32
+        linalg.yield %s : f32
+      } -> tensor<?xf32>
+      plan.yield %r#0, %r#1, %t : tensor<?xf32>, tensor<?xi8>, tensor<?xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  EXPECT_EQ(runner.kernels["k"].scratch, 0);
+  for (int64_t n : {1, 6, 20}) {
+    auto x = randomFloats(n);
+    std::vector<float> d0(n), d2(n);
+    std::vector<int8_t> d1(n);
+    runner.run("k", {x.data(), d0.data(), d1.data(), d2.data()}, {n}, 0, (n + 5) / 6);
+    for (int64_t i = 0; i < n; ++i) {
+      ASSERT_EQ(d0[i], 2 * x[i]);
+      ASSERT_EQ(d1[i], x[i] > 0);
+      ASSERT_TRUE(x[i] < 0 ? std::isnan(d2[i]) : d2[i] == std::sqrt(2 * x[i]));
+    }
+  }
+}
+
+TEST_P(Kernels, RankZeroAndCopies) {
+  KernelRunner runner(R"(
+    plan.kernel @scalar operands 1 destinations 1 scalars 0 {kind = #plan.kind<elementwise, 0>} (%x: tensor<f32>, %d: tensor<f32>) {
+      %r = linalg.generic {indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>], iterator_types = []} ins(%x : tensor<f32>) outs(%d : tensor<f32>) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.negf %a : f32
+        linalg.yield %s : f32
+      } -> tensor<f32>
+      plan.yield %r : tensor<f32>
+    }
+    plan.kernel @copy operands 1 destinations 2 scalars 1 {kind = #plan.kind<movement, 0>, schedule = #plan.schedule<tiles = [4]>,
+        plan.dims = [array<i64: 0>, array<i64: 0>, array<i64: 0>]} (%x: tensor<?xi32>, %d: tensor<?xi32>, %e: tensor<?xi32>, %n: index) {
+      plan.yield %x, %x : tensor<?xi32>, tensor<?xi32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  float x = 3, d = 0;
+  runner.run("scalar", {&x, &d}, {}, 0, 1);
+  EXPECT_EQ(d, -3);
+  std::vector<int32_t> from{1, 2, 3, 4, 5}, a(5), b(5);
+  // Not cut: the first tile does all, the second nothing.
+  runner.run("copy", {from.data(), a.data(), b.data()}, {5}, 1, 2);
+  EXPECT_EQ(a, std::vector<int32_t>(5));
+  runner.run("copy", {from.data(), a.data(), b.data()}, {5}, 0, 1);
+  EXPECT_EQ(a, from);
+  EXPECT_EQ(b, from);
+}
+
+TEST_P(Kernels, Scan) {
+  for (bool exclusive : {false, true}) {
+    std::string text = R"(
+    plan.kernel @k operands 1 destinations 1 scalars 2 {kind = #plan.kind<other, 0>, schedule = #plan.schedule<tiles = [3]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 0, 1>]}
+        (%x: tensor<?x?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index) {
+      %r = dlc.kernel_scan sum ins(%x : tensor<?x?xf32>) outs(%d : tensor<?x?xf32>) {axis = 1 : i64, exclusive = EXCLUSIVE, reverse = false} -> tensor<?x?xf32>
+      plan.yield %r : tensor<?x?xf32>
+    })";
+    text.replace(text.find("EXCLUSIVE"), 9, exclusive ? "true" : "false");
+    KernelRunner runner(text, GetParam());
+    ASSERT_EQ(runner.error, "");
+    int64_t m = 8, n = 5;
+    auto x = randomFloats(m * n);
+    std::vector<float> d(m * n);
+    runner.run("k", {x.data(), d.data()}, {m, n}, 0, 3);
+    for (int64_t i = 0; i < m; ++i) {
+      float sum = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        float before = sum;
+        sum += x[i * n + j];
+        ASSERT_EQ(d[i * n + j], exclusive ? before : sum);
+      }
+    }
+  }
+}
+
+/// A producer that is read at computed indices has to be whole: scratch memory of a static size.
+TEST_P(Kernels, StaticScratch) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 1 destinations 1 scalars 0 {kind = #plan.kind<movement, 0>, schedule = #plan.schedule<tiles = [16]>}
+        (%x: tensor<50xf32>, %d: tensor<50xf32>) {
+      %c49 = arith.constant 49 : index
+      %e = tensor.empty() : tensor<50xf32>
+      %s = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<50xf32>) outs(%e : tensor<50xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        %q = arith.mulf %a, %a : f32
+        linalg.yield %q : f32
+      } -> tensor<50xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%d : tensor<50xf32>) {
+      ^bb0(%b: f32):
+        %i = linalg.index 0 : index
+        %j = arith.subi %c49, %i : index
+        %v = tensor.extract %s[%j] : tensor<50xf32>
+        linalg.yield %v : f32
+      } -> tensor<50xf32>
+      plan.yield %r : tensor<50xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  EXPECT_EQ(runner.kernels["k"].scratch, 256);
+  auto x = randomFloats(50);
+  std::vector<float> d(50);
+  EXPECT_EQ(runner.run("k", {x.data(), d.data()}, {}, 0, 4), 0u);
+  for (int i = 0; i < 50; ++i)
+    ASSERT_EQ(d[i], x[49 - i] * x[49 - i]);
+}
+
+TEST(Emission, SameImageForAnyNumberOfJobs) {
+  std::string text;
+  for (int i = 0; i < 70; ++i) {
+    std::string kernel = binaryText("f32", i % 2 ? "arith.addf %a, %b : f32" : "math.powf %a, %b : f32");
+    kernel.replace(kernel.find("@k"), 2, "@k" + std::to_string(i));
+    text += kernel;
+  }
+  dlc::BackendOptions one, three;
+  three.jobs = 3;
+  KernelRunner a(text, "cpu:x86-64-v2", one), b(text, "cpu:x86-64-v2", three);
+  ASSERT_EQ(a.error, "");
+  ASSERT_EQ(b.error, "");
+  EXPECT_FALSE(a.image.empty());
+  EXPECT_EQ(a.image, b.image);
+  EXPECT_EQ(a.kernels.size(), 70u);
+  EXPECT_EQ(a.imports, (std::vector<int32_t>{31}));
+  for (auto &[name, kernel] : a.kernels) {
+    EXPECT_EQ(kernel.entry, b.kernels[name].entry);
+    EXPECT_GT(kernel.stack, 0);
+    EXPECT_LT(kernel.stack, 2048);
+  }
+}
+
+TEST(Emission, EveryTargetCompiles) {
+  for (const std::string &target : dlc::knownTargets()) {
+    KernelRunner runner(matmulText("12, 40", "m, k", "k, n"), target);
+    EXPECT_EQ(runner.error, "") << target;
+    EXPECT_GT(runner.image.size(), 500u);
+  }
+}
+
+TEST(Emission, Errors) {
+  KernelRunner scratch(R"(
+    plan.kernel @k operands 1 destinations 1 scalars 1 {kind = #plan.kind<movement, 0>, plan.dims = [array<i64: 0>, array<i64: 0>]}
+        (%x: tensor<?xf32>, %d: tensor<?xf32>, %n: index) {
+      %e = tensor.empty(%n) : tensor<?xf32>
+      %s = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<?xf32>) outs(%e : tensor<?xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        %q = math.sqrt %a : f32
+        linalg.yield %q : f32
+      } -> tensor<?xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%d : tensor<?xf32>) {
+      ^bb0(%b: f32):
+        %i = linalg.index 0 : index
+        %j = arith.subi %n, %i : index
+        %v = tensor.extract %s[%j] : tensor<?xf32>
+        linalg.yield %v : f32
+      } -> tensor<?xf32>
+      plan.yield %r : tensor<?xf32>
+    })", "cpu:x86-64-v2");
+  EXPECT_NE(scratch.error.find("needs 'memref<?xf32>' of scratch memory, whose size has no bound that is known at compile time"), std::string::npos)
+      << scratch.error;
+  KernelRunner dims(R"(
+    plan.kernel @k operands 1 destinations 1 scalars 1 {kind = #plan.kind<movement, 0>, plan.dims = [array<i64: 0>, array<i64: 1>]}
+        (%x: tensor<?xf32>, %d: tensor<?xf32>, %n: index) { plan.yield %x : tensor<?xf32> })", "cpu:x86-64-v2");
+  EXPECT_NE(dims.error.find("plan.dims does not say which scalar is dim 0 of argument 1"), std::string::npos) << dims.error;
+  KernelRunner math(binaryText("f80", "math.sin %a : f80"), "cpu:x86-64-v2");
+  EXPECT_NE(math.error.find("the CPU backend has no code for math.sin on 'f80'"), std::string::npos) << math.error;
+}
+
+} // namespace

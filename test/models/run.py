@@ -1,0 +1,393 @@
+#!/usr/bin/env python3
+# Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole models, from the ONNX file to the numbers.
+
+    test/models/run.py --build build/dev [--jobs 2] [--json FILE] [--all] [--filter REGEX]
+
+The models of block.py are compiled once, with dlc's own choice of targets. The module is run at batch 1, 3 and 17 and sequence
+1, 7 and 128, by itself and with each variant forced, on one thread and on two, and must equal ONNX Runtime and the ONNX
+reference evaluator. What disagrees is refused; `dlc inspect` shows the plan that runs; compiling in two goes gives the same
+module at every phase, and so do two builds in different folders and with 1 and 2 compile threads.
+
+Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same,
+and what the two references give; where those differ, or neither can, only the forms are compared, and it is said how often.
+What fails is cut down and written to <build>/test-logs/random_graphs, with the seed and the commands that show it.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import functools
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx.reference import ReferenceEvaluator
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import block
+import driver
+import random_graphs
+
+MODELS = {"mlp": block.mlp, "block": block.block}
+BATCHES, LENGTHS = (1, 3, 17), (1, 7, 128)
+PHASES = ("import", "clean", "precision", "fuse", "plan", "schedule", "codegen", "finish")
+RTOL, ATOL = 1e-4, 2e-5
+SECONDS_A_TEST = 120
+GRAPHS, ALL_GRAPHS = 60, 1000
+TOLERANCE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-7}
+
+
+class Failed(Exception):
+    """What a test has to say."""
+
+
+def check(answer, what):
+    if answer.exit != 0:
+        raise Failed(f"{what}: exit code {answer.exit}\n{answer.err.strip()}")
+    return answer
+
+
+# --- references -------------------------------------------------------------------------------------------------------
+
+
+def run_onnxruntime(model, inputs, threads=1):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+def run_evaluator(model, inputs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [np.asarray(output) for output in ReferenceEvaluator(model).run(None, inputs)]
+
+
+REFERENCES = {"ONNX Runtime": run_onnxruntime, "the reference evaluator": run_evaluator}
+
+
+@functools.cache
+def model_of(name):
+    return MODELS[name]()
+
+
+def inputs_of(name, shape):
+    return block.mlp_inputs(*shape) if name == "mlp" else block.block_inputs(*shape)
+
+
+@functools.cache
+def wanted(name, shape):
+    return {who: run(model_of(name), inputs_of(name, shape)) for who, run in REFERENCES.items()}
+
+
+def compare(name, shape, outputs, where):
+    for who, values in wanted(name, shape).items():
+        for output, got, want in zip(model_of(name).graph.output, outputs, values, strict=True):
+            if found := driver.difference(got, want, RTOL, ATOL):
+                raise Failed(f"{where}, compared with {who}: output '{output.name}' is {found}")
+
+
+# --- the two models ---------------------------------------------------------------------------------------------------
+
+
+class Bench:
+    """What tests work with, one for each worker."""
+
+    def __init__(self, options, dlc, dlcrt, folder, modules):
+        self.options, self.dlc, self.dlcrt, self.folder, self.modules = options, dlc, dlcrt, folder, modules
+
+    @functools.cache
+    def module(self, name):
+        return self.dlcrt.Module(self.modules / f"{name}.dlcm")
+
+    def direct(self, name):
+        return (self.modules / f"{name}.dlcm").read_bytes()
+
+
+def test_values(name, shape, variant, threads):
+    def test(bench):
+        instance = bench.dlcrt.Instance(bench.module(name), variant=variant, threads=threads)
+        outputs = list(instance.run(inputs_of(name, shape)).values())
+        if variant and instance.target != variant:
+            raise Failed(f"{instance.target} ran, not {variant}")
+        compare(name, shape, outputs, instance.target)
+
+    return test
+
+
+def test_one_instance(name, shapes):
+    def test(bench):
+        instance = bench.dlcrt.Instance(bench.module(name))
+        for shape in shapes + shapes[::-1]:
+            compare(name, shape, list(instance.run(inputs_of(name, shape)).values()), f"at {shape}")
+
+    return test
+
+
+def test_disagreement(bench):
+    instance = bench.dlcrt.Instance(bench.module("block"))
+    inputs = block.block_inputs(2, 7)
+    inputs["attention_mask"] = block.block_inputs(2, 8)["attention_mask"]
+    text = "inputs 'input_ids' and 'attention_mask' disagree on 'seq': 7 and 8"
+    try:
+        instance.run(inputs)
+    except bench.dlcrt.DlcrtError as error:
+        if text not in str(error):
+            raise Failed(f"the message is: {error}")
+    else:
+        raise Failed("it ran")
+    compare("block", (3, 7), list(instance.run(inputs_of("block", (3, 7))).values()), "the run after the refusal")
+
+
+def traced(bench, name, variant, shape):
+    """Names of the kernels that a run launches, in order."""
+    library = bench.dlcrt._library
+    names = []
+    event_type = library._struct("TraceEvent", ("kind", ctypes.c_int32), ("name", ctypes.c_char_p))  # the first fields
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(event_type))
+    def trace(_, event):
+        if event.contents.kind == 0:  # DLCRT_TRACE_LAUNCH
+            names.append(event.contents.name.decode())
+
+    instance = bench.dlcrt.Instance(bench.module(name), variant=variant)
+    for number, array in enumerate(inputs_of(name, shape).values()):
+        instance._bind(number, array)
+    options = library.RunOptions(trace=ctypes.cast(trace, ctypes.c_void_p))
+    instance._lib.instance_run(instance._handle, options)
+    return names
+
+
+def test_inspect(name, shape):
+    def test(bench):
+        path = bench.modules / f"{name}.dlcm"
+        report = json.loads(check(bench.dlc("inspect", path, "--verify", "--json"), "inspect --json").out)
+        text = check(bench.dlc("inspect", path), "inspect").out
+        for variant in report["variants"]:
+            if variant["plan"].strip() not in text:
+                raise Failed(f"the text does not hold the plan of {variant['target']}")
+            launches = re.findall(r"plan\.launch @([\w.$-]+)", variant["plan"])
+            if not launches:
+                raise Failed(f"the plan of {variant['target']} launches nothing:\n{variant['plan'][:1000]}")
+            if not variant["runs_here"]:
+                continue
+            ran = traced(bench, name, variant["target"], shape)
+            if ran != launches:
+                raise Failed(f"{variant['target']}: the plan launches {launches}, the run launched {ran}")
+        nodes = {node["name"] for variant in report["variants"] for kernel in variant["kernels"] for node in kernel["nodes"]}
+        matmuls = {node.name for node in model_of(name).graph.node if node.op_type in ("MatMul", "Gemm")}
+        if matmuls - nodes:
+            raise Failed(f"the kernels' node names lack {sorted(matmuls - nodes)}")
+
+    return test
+
+
+def test_round_trip(name, phase):
+    def test(bench):
+        model = bench.modules / f"{name}.onnx"
+        folder = pathlib.Path(tempfile.mkdtemp(dir=bench.folder))
+        stopped = check(bench.dlc("compile", model, "--stop-after", phase, "-o", folder / "text.mlir", "--json"), f"--stop-after {phase}")
+        texts = json.loads(stopped.out)["texts"]
+        again = folder / "again.dlcm"
+        check(bench.dlc("compile", *texts, "--start-from", phase, "-o", again), f"--start-from {phase}")
+        if again.read_bytes() != bench.direct(name):
+            raise Failed(f"the module differs: {first_difference(again.read_bytes(), bench.direct(name))}")
+
+    return test
+
+
+def first_difference(a, b):
+    at = next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+    return f"{len(a)} and {len(b)} bytes, the first difference at byte {at}"
+
+
+def test_same_build(name, jobs):
+    """A process of its own, in another folder."""
+
+    def test(bench):
+        folder = pathlib.Path(tempfile.mkdtemp(dir=bench.folder, prefix="another folder "))
+        shutil.copy(bench.modules / f"{name}.onnx", folder)
+        done = subprocess.run([str(bench.dlc.program), "compile", f"{name}.onnx", "-o", "out.dlcm", "--jobs", str(jobs)],
+                              cwd=folder, capture_output=True, text=True, timeout=SECONDS_A_TEST)
+        if done.returncode != 0:
+            raise Failed(f"exit code {done.returncode}\n{done.stderr}")
+        built = (folder / "out.dlcm").read_bytes()
+        if built != bench.direct(name):
+            raise Failed(f"the module differs: {first_difference(built, bench.direct(name))}")
+
+    return test
+
+
+# --- random graphs ----------------------------------------------------------------------------------------------------
+
+
+def run_forms(bench, graph, target):
+    """Outputs of the static and the symbolic form."""
+    results = []
+    for form in ("static", "symbolic"):
+        source, module = bench.folder / f"{form}.onnx", bench.folder / f"{form}.dlcm"
+        onnx.save(getattr(graph, form), source)
+        check(bench.dlc("compile", source, "-o", module, "--target", target, "--jobs", 1), f"compiling the {form} form")
+        try:
+            results.append(list(bench.dlcrt.Instance(bench.dlcrt.Module(module)).run(graph.inputs).values()))
+        except bench.dlcrt.DlcrtError as error:
+            raise Failed(f"running the {form} form: {error}")
+    return results
+
+
+def run_graph(bench, graph, target):
+    """Raises Failed, or returns remarks about the references."""
+    static, symbolic = run_forms(bench, graph, target)
+    for value, a, b in zip(graph.outputs, static, symbolic):
+        if found := driver.difference(b, a, 0, 0):
+            raise Failed(f"'{value.name}': the symbolic form differs from the static one: {found}")
+    references = {}
+    for who, run in REFERENCES.items():
+        with contextlib.suppress(Exception):  # neither knows every operator for every type, and the second not every empty tensor
+            references[who] = run(graph.static, graph.inputs)
+    if not references:
+        return ["no reference"]
+    remarks = []
+    for i, value in enumerate(graph.outputs):
+        tolerance = TOLERANCE.get(value.dtype, 0)
+        values = [outputs[i] for outputs in references.values()]
+        if any(driver.difference(v, values[0], tolerance, tolerance) for v in values[1:]):
+            remarks.append("the references differ")
+            continue
+        if found := driver.difference(static[i], values[0], tolerance, tolerance):
+            raise Failed(f"'{value.name}', compared with {' and '.join(references)}: {found}")
+    return remarks
+
+
+def smallest(bench, graph, target):
+    """The part of a failing graph up to the first value that is not right, in the order of its nodes."""
+    for node in graph.nodes:
+        for name in node.output:
+            part = graph.up_to(graph.made[name])
+            try:
+                run_graph(bench, part, target)
+            except Failed as failed:
+                return part, str(failed)
+    return graph, None
+
+
+def test_random(seed):
+    target = ("cpu:host", "cpu:x86-64-v2")[seed % 2]
+
+    def test(bench):
+        graph = random_graphs.RandomGraph(seed)
+        try:
+            return run_graph(bench, graph, target)
+        except Failed as failed:
+            part, text = smallest(bench, graph, target)
+            folder = bench.options.build / "test-logs" / "random_graphs" / str(seed)
+            part.save(folder)
+            raise Failed(f"{text or failed}\n"
+                         f"the graph, cut down: {folder}\n"
+                         f"    dlc run {folder}/symbolic.onnx --inputs {folder}/test_data_set_0 --outputs OUT --target {target}\n"
+                         f"the whole graph: test/models/random_graphs.py {seed} FOLDER\n"
+                         f"{onnx.printer.to_text(part.symbolic)}")
+
+    return test
+
+
+# --- all of it --------------------------------------------------------------------------------------------------------
+
+
+def compile_models(options, folder):
+    """Names of the models that compiled, their variants, and what went wrong with the others."""
+    dlcrt = driver.runtime(options.build)
+    variants, failures = {}, {}
+    with driver.Dlc(options.build) as dlc:
+        for name in MODELS:
+            onnx.save(model_of(name), folder / f"{name}.onnx")
+            try:
+                check(dlc("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.dlcm"), "compile")
+                variants[name] = [v.target for v in dlcrt.Module(folder / f"{name}.dlcm").variants if v.reason is None]
+            except (Failed, driver.Crash, driver.Hang, dlcrt.DlcrtError) as error:
+                failures[name] = str(error)
+    return variants, failures
+
+
+def all_tests(options, variants):
+    """[(name, function)]"""
+    tests = []
+    for name, targets in variants.items():
+        shapes = [(batch,) for batch in BATCHES] if name == "mlp" else [(b, s) for b in BATCHES for s in LENGTHS]
+        for shape in shapes:
+            said = f"{name} at batch {shape[0]}" + (f", seq {shape[1]}" if len(shape) > 1 else "")
+            for variant in [None, *targets]:
+                for threads in (1, 2):
+                    tests.append((f"{said}, {'variant ' + variant if variant else 'the best variant'}, {threads} thread{'s'[threads == 1:]}",
+                                  test_values(name, shape, variant, threads)))
+        tests.append((f"{name}: one instance at all shapes in turn", test_one_instance(name, shapes)))
+        tests.append((f"{name}: inspect shows the plan that runs", test_inspect(name, shapes[-1])))
+        tests += [(f"{name}: in two goes at phase {phase}", test_round_trip(name, phase)) for phase in PHASES]
+        tests += [(f"{name}: the same module from another folder with --jobs {jobs}", test_same_build(name, jobs)) for jobs in (1, 2)]
+    if "block" in variants:
+        tests.append(("block: inputs that disagree on 'seq' are refused", test_disagreement))
+    tests += [(f"random graph {seed}", test_random(seed)) for seed in range(ALL_GRAPHS if options.all else GRAPHS)]
+    return tests
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    driver.add_common_arguments(parser)
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    start = time.monotonic()
+    passed, failures, remarks = 0, [], []
+    with tempfile.TemporaryDirectory() as folder:
+        modules = pathlib.Path(folder)
+        variants, broken = compile_models(options, modules)
+        for name in MODELS:
+            if name in broken:
+                failures.append((f"{name} compiles", broken[name]))
+            elif driver.matches(options.filter, f"{name} compiles"):
+                passed += 1
+        tests = [test for test in all_tests(options, variants) if driver.matches(options.filter, test[0])]
+
+        @contextlib.contextmanager
+        def setup(own):
+            with driver.Dlc(options.build) as dlc:
+                bench = Bench(options, dlc, driver.runtime(options.build), own, modules)
+
+                def handle(number):
+                    try:
+                        return tests[number][1](bench) or []
+                    except Failed as failed:
+                        return failed
+
+                yield handle
+
+        for number, result, _ in driver.run_all(range(len(tests)), setup, options.jobs, SECONDS_A_TEST):
+            name = tests[number][0]
+            if isinstance(result, Exception):
+                failures.append((name, f"{type(result).__name__.lower()}: {result}" if not isinstance(result, Failed) else str(result)))
+                print(f"FAILED {name}: {failures[-1][1]}\n", flush=True)
+            else:
+                passed += 1
+                remarks += [(name, remark) for remark in result]
+    for what in sorted({remark for _, remark in remarks}):
+        names = [name for name, remark in remarks if remark == what]
+        print(f"{what}, so values were not checked: {len(names)} times ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})")
+    print(f"models: {passed} passed, {len(failures)} failed in {time.monotonic() - start:.0f} s")
+    if options.json:
+        options.json.write_text(json.dumps({"passed": passed, "failed": len(failures), "unexpected": [f"{n}: {t}" for n, t in failures]}))
+    return 0 if not failures else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

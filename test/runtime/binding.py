@@ -1,0 +1,122 @@
+# Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of the Python binding: binding.py FOLDER, which holds add.dlcm and types.dlcm (ToolTest.cpp writes them)."""
+
+import gc
+import pathlib
+import sys
+import threading
+import unittest
+
+try:
+    import numpy as np
+except ImportError:
+    print("NumPy is not installed")
+    sys.exit(77)
+
+import dlcrt
+
+FOLDER = pathlib.Path(sys.argv.pop(1))
+
+
+class Add(unittest.TestCase):
+    def setUp(self):
+        self.module = dlcrt.Module(FOLDER / "add.dlcm", verify=True)
+        self.instance = dlcrt.Instance(self.module)
+
+    def test_signature(self):
+        (function,) = self.module.functions
+        self.assertEqual(function.name, "main")
+        self.assertEqual([value.name for value in function.inputs], ["a", "b"])
+        self.assertEqual(function.inputs[0].dims, ["n"])
+        self.assertEqual(function.inputs[0].dtype_name, "f32")
+        self.assertEqual(function.symbols[0].name, "n")
+        (variant,) = self.module.variants
+        self.assertEqual((variant.target, variant.reason, variant.guard), ("cpu:test", None, ""))
+        self.assertEqual(self.module.producer, "test 1.0")
+
+    def test_run(self):
+        a, b = np.arange(10, dtype=np.float32), np.ones(10, np.float32)
+        result = self.instance.run({"a": a, "b": b})
+        np.testing.assert_array_equal(result["y"], a + b)
+        (again,) = self.instance.run([b, b])
+        np.testing.assert_array_equal(again, b + b)
+        np.testing.assert_array_equal(result["y"], a + b)  # a copy
+        self.assertEqual(self.instance.target, "cpu:test")
+        self.assertEqual(self.instance.statistics["runs"], 2)
+
+    def test_other_layouts(self):
+        a = np.arange(20, dtype=np.float32)[::-2]
+        b = np.arange(10, dtype=">f4")
+        np.testing.assert_array_equal(self.instance.run({"a": a, "b": b})["y"], a + b)
+        np.testing.assert_array_equal(self.instance.run({"a": [1.5], "b": [2]})["y"], [3.5])
+
+    def test_errors(self):
+        with self.assertRaises(dlcrt.DlcrtError) as caught:
+            self.instance.run({"a": np.zeros(3, np.float32), "b": np.zeros(4, np.float32)})
+        self.assertEqual(str(caught.exception), "inputs 'a' and 'b' disagree on 'n': 3 and 4")
+        self.assertEqual(caught.exception.name, "DLCRT_ERROR_SHAPE")
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "input 'a': expected f32, got i64"):
+            self.instance.run({"a": np.zeros(3, np.int64)})
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "input 'b' is not bound"):
+            self.instance.run({"a": np.zeros(3, np.float32)})
+        with self.assertRaisesRegex(KeyError, "no input 'c'; there are: a, b"):
+            self.instance.run({"c": 1})
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "no variant for target 'cpu:x'"):
+            dlcrt.Instance(self.module, variant="cpu:x")
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "cannot open"):
+            dlcrt.Module("/nowhere")
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "not a module"):
+            dlcrt.Module(b"nothing at all" * 10)
+
+    def test_lifetimes(self):
+        # In whatever order things go.
+        data = (FOLDER / "add.dlcm").read_bytes()
+        for _ in range(20):
+            instance = dlcrt.Instance(dlcrt.Module(data), threads=3)
+            gc.collect()
+            one = np.ones(100, np.float32)
+            self.assertEqual(instance.run([one, one])[0][99], 2)
+
+    def test_threads(self):
+        failures = []
+
+        def work(seed):
+            instance = dlcrt.Instance(self.module, threads=2)
+            for n in range(1, 200):
+                a = np.full(n, seed, np.float32)
+                if not np.array_equal(instance.run([a, a])[0], a + a):
+                    failures.append(seed)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+
+class Types(unittest.TestCase):
+    def test_all(self):
+        module = dlcrt.Module(str(FOLDER / "types.dlcm"))
+        instance = dlcrt.Instance(module)
+        values = {}
+        for value in module.functions[0].inputs:
+            dtype = dlcrt._dtypes.numpy_dtype(value.dtype)
+            source = [0, 1] if value.dtype_name.endswith("2") and value.dtype >= 25 else [0, 1, 0, 1, 1, 1]
+            values[value.name] = np.array((source * 3)[:6]).astype(dtype)
+        results = instance.run(values)
+        for (name, given), result in zip(values.items(), results.values()):
+            self.assertEqual(result.dtype, given.dtype, name)
+            np.testing.assert_array_equal(result.astype(np.float64), given.astype(np.float64), name)
+
+    def test_negative_small_integers(self):
+        for number, low, high in ((22, -8, 7), (26, -2, 1)):
+            given = np.array([low, high, -1, 0, 1 if high > 1 else 0, low], np.int8)
+            _, packed = dlcrt._dtypes.to_runtime(given, number)
+            result = dlcrt._dtypes.from_runtime(packed.tobytes(), number, given.shape)
+            np.testing.assert_array_equal(result.astype(np.int64), given.astype(np.int64))
+
+
+if __name__ == "__main__":
+    unittest.main()
