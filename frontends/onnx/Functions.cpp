@@ -31,8 +31,10 @@ void Importer::importFunction(const NodeInfo &info, const FunctionProto &body, c
     report(message);
     bindOutputs(info, {}, /*poisoned=*/true, frame);
   };
-  if (frame.depth + 1 > kMaxDepth)
-    return giveUp(Twine("function bodies are nested deeper than ") + Twine(kMaxDepth) + ", the most that dlc follows");
+  if (frame.depth + 1 > kMaxDepth) { // without the long way there
+    reportAt(*nodeLoc, nodeType, Twine("function bodies are nested deeper than ") + Twine(kMaxDepth) + ", the most that dlc follows");
+    return bindOutputs(info, {}, /*poisoned=*/true, frame);
+  }
   if (info.inputs.size() > static_cast<size_t>(body.input_size()))
     return giveUp(Twine("it has ") + Twine(info.inputs.size()) + " inputs; its function takes " + Twine(body.input_size()));
   if (info.outputs.size() > static_cast<size_t>(body.output_size()))

@@ -21,7 +21,7 @@ using onnx::NodeProto;
 namespace dlc {
 
 /// A model with more nodes, function bodies written out, is refused: bodies that call each other can grow without end.
-static constexpr size_t kMostNodes = 1000000;
+static constexpr size_t kMostNodes = 200000;
 
 StringRef canonicalDomain(StringRef domain) { return domain == "ai.onnx" ? StringRef() : domain; }
 
@@ -341,7 +341,7 @@ void Importer::importNode(const NodeProto &node, int position, Frame &frame) {
   CurrentWork work("import", *nodeLoc);
 
   if (++imported > kMostNodes) {
-    report(Twine("with its function bodies written out, the model has more than ") + Twine(kMostNodes) + " nodes");
+    reportAt(*nodeLoc, nodeType, Twine("with its function bodies written out, the model has more than ") + Twine(kMostNodes) + " nodes");
     overflown = true;
     return;
   }
@@ -588,7 +588,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   addInitializers(model.graph(), frame);
   importArguments(frame);
   importNodes(model.graph().node(), frame);
-  importResults(frame);
+  if (!overflown)
+    importResults(frame);
   if (!findings.empty())
     return {};
   return std::move(module);

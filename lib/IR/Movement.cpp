@@ -241,15 +241,20 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   return success();
 }
 
-/// Replaces the op by a Reshape to its result's dims.
-static LogicalResult expandToReshape(Operation *op, RewriterBase &rewriter) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  SmallVector<Attribute> values;
+Value reshapeTo(OpBuilder &builder, Location loc, Value x, RankedTensorType type) {
+  if (x.getType() == type)
+    return x;
+  SmallVector<Attribute> dims;
   for (DimExpr dim : dimsOf(type))
-    values.push_back(dim);
-  auto shapeType = RankedTensorType::get({type.getRank()}, rewriter.getI64Type());
-  Value shape = FromDimsOp::create(rewriter, op->getLoc(), shapeType, rewriter.getArrayAttr(values));
-  rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, op->getOperand(0), shape, /*allowzero=*/true);
+    dims.push_back(dim);
+  auto shapeType = RankedTensorType::get({type.getRank()}, builder.getI64Type());
+  Value shape = FromDimsOp::create(builder, loc, shapeType, builder.getArrayAttr(dims));
+  return ReshapeOp::create(builder, loc, type, x, shape, /*allowzero=*/true);
+}
+
+/// Replaces the op by a reshape to its result's dims.
+static LogicalResult expandToReshape(Operation *op, RewriterBase &rewriter) {
+  rewriter.replaceOp(op, reshapeTo(rewriter, op->getLoc(), op->getOperand(0), cast<RankedTensorType>(op->getResult(0).getType())));
   return success();
 }
 
@@ -367,8 +372,13 @@ struct AxisSlice {
 /// start, end clamped as the standard says for a step; the number of steps between them.
 static AxisSlice sliceAxis(MLIRContext *c, DimExpr dim, DimExpr start, DimExpr end, int64_t step) {
   DimExpr zero = constantDim(c, 0), minusOne = constantDim(c, -1);
+  // A bound below 0 counts from the end. Bounds may be as far off as 64 bits allow; what is known only at run time is brought
+  // near the axis first, so that adding its size cannot overflow.
   auto fromEnd = [&](DimExpr at) -> DimExpr {
-    // The smallest int64 plus a size cannot overflow, but a constant far below 0 stays below whatever is added.
+    if (std::optional<int64_t> constant = at.getConstant())
+      return *constant < 0 ? addDims(at, dim) : at;
+    DimExpr beyond = addDims(dim, constantDim(c, 1));
+    at = maxDims(minDims(at, beyond), mulDims(beyond, minusOne));
     return selectLtDims(at, zero, addDims(at, dim), at);
   };
   AxisSlice slice;

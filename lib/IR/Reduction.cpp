@@ -37,7 +37,7 @@ template <typename OpTy> static FailureOr<SmallVector<DimExpr>> reducedDims(OpTy
 // Reduce
 //===----------------------------------------------------------------------===//
 
-Form ReduceOp::form() { return Form::Lower; }
+Form ReduceOp::form() { return getKeepdims() ? Form::Expand : Form::Lower; }
 Role ReduceOp::role() { return Role::Reduction; }
 PrecisionNeed ReduceOp::precision() { return PrecisionNeed::AccumulateF32; }
 
@@ -61,6 +61,21 @@ LogicalResult ReduceOp::shape(ShapeContext &context) {
                                                : minDims(result, v);
     context.setValues(0, {result});
   }
+  return success();
+}
+
+/// The type of `x` reduced along axes, which vanish.
+static RankedTensorType withoutAxes(Value x, ArrayRef<int64_t> axes) {
+  SmallVector<DimExpr> dims;
+  for (auto [i, dim] : llvm::enumerate(dimsOf(x.getType())))
+    if (!llvm::is_contained(axes, static_cast<int64_t>(i)))
+      dims.push_back(dim);
+  return tensorType(dims, cast<RankedTensorType>(x.getType()).getElementType());
+}
+
+LogicalResult ReduceOp::expand(RewriterBase &rewriter) {
+  Value reduced = ReduceOp::create(rewriter, getLoc(), withoutAxes(getX(), getAxes()), getX(), getKind(), getAxes(), false, false);
+  rewriter.replaceOp(*this, reshapeTo(rewriter, getLoc(), reduced, cast<RankedTensorType>(getResult().getType())));
   return success();
 }
 
@@ -106,13 +121,10 @@ FailureOr<SmallVector<Value>> ReduceOp::lower(LowerContext &context) {
   SmallVector<AffineExpr> kept;
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
   for (unsigned i = 0; i != rank; ++i) {
-    if (!llvm::is_contained(getAxes(), static_cast<int64_t>(i))) {
+    if (llvm::is_contained(getAxes(), static_cast<int64_t>(i)))
+      iterators[i] = utils::IteratorType::reduction;
+    else
       kept.push_back(builder.getAffineDimExpr(i));
-      continue;
-    }
-    iterators[i] = utils::IteratorType::reduction;
-    if (getKeepdims())
-      kept.push_back(builder.getAffineConstantExpr(0));
   }
   // The scalar type is the dlc element type, so that unsigned maxima compare as such; bool compares as its byte.
   Type scalarType = isHalf ? accumulator : element.isInteger(1) ? Type(builder.getIntegerType(8, false)) : element;
@@ -147,8 +159,8 @@ LogicalResult MeanOp::shape(ShapeContext &context) {
 
 LogicalResult MeanOp::expand(RewriterBase &rewriter) {
   Location loc = getLoc();
-  auto type = cast<RankedTensorType>(getResult().getType());
-  Value sum = ReduceOp::create(rewriter, loc, type, getX(), ReduceKind::Sum, getAxes(), getKeepdims(), false);
+  RankedTensorType type = withoutAxes(getX(), getAxes());
+  Value sum = ReduceOp::create(rewriter, loc, type, getX(), ReduceKind::Sum, getAxes(), false, false);
   SmallVector<DimExpr> dims = dimsOf(getX().getType());
   DimExpr count = constantDim(getContext(), 1);
   for (int64_t axis : getAxes())
@@ -158,7 +170,8 @@ LogicalResult MeanOp::expand(RewriterBase &rewriter) {
   auto scalar = RankedTensorType::get({}, rewriter.getI64Type());
   Value elements = FromDimsOp::create(rewriter, loc, scalar, rewriter.getArrayAttr({count}));
   Value divisor = CastOp::create(rewriter, loc, RankedTensorType::get({}, type.getElementType()), elements, type.getElementType());
-  rewriter.replaceOpWithNewOp<DivOp>(*this, type, sum, divisor);
+  Value mean = DivOp::create(rewriter, loc, type, sum, divisor);
+  rewriter.replaceOp(*this, reshapeTo(rewriter, loc, mean, cast<RankedTensorType>(getResult().getType())));
   return success();
 }
 

@@ -57,7 +57,7 @@ Accesses accessesOf(Operation *op) {
     writes(call.getDestinations());
   }
   for (Region &region : op->getRegions()) // an if or loop counts as one instruction
-    for (Operation &inner : region.front()) {
+    for (Operation &inner : region.getOps()) {
       Accesses more = accessesOf(&inner);
       llvm::append_range(accesses.reads, more.reads);
       llvm::append_range(accesses.writes, more.writes);

@@ -38,6 +38,29 @@ void PlanDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
+// Schedule: #plan.schedule<tiles = [8, 0], registers = [0, 16]>
+//===----------------------------------------------------------------------===//
+
+void ScheduleAttr::print(AsmPrinter &p) const {
+  p << "<tiles = [" << getTiles() << "]";
+  if (!getRegisters().empty())
+    p << ", registers = [" << getRegisters() << "]";
+  p << ">";
+}
+
+Attribute ScheduleAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> tiles, registers;
+  auto parseList = [&](StringRef name, SmallVectorImpl<int64_t> &list) -> ParseResult {
+    return failure(parser.parseKeyword(name) || parser.parseEqual() ||
+                   parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] { return parser.parseInteger(list.emplace_back()); }));
+  };
+  if (parser.parseLess() || parseList("tiles", tiles) ||
+      (succeeded(parser.parseOptionalComma()) && parseList("registers", registers)) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), tiles, registers);
+}
+
+//===----------------------------------------------------------------------===//
 // Kernel. plan.kernel @name #plan.kind<...> operands 2 destinations 1 scalars 1 {attributes} (%0: tensor<...>, ...) { body }
 //===----------------------------------------------------------------------===//
 

@@ -315,7 +315,7 @@ public:
   llvm::Error write();
 
 private:
-  llvm::Error block(Block &block);
+  llvm::Error block(Region &region);
   llvm::Error instruction(Operation &op);
 
   /// Starts an instruction; `finish` sets its length.
@@ -361,7 +361,7 @@ llvm::Error PlanWriter::write() {
     else if (auto loop = dyn_cast<plan::LoopOp>(inner))
       pool.symbols.try_emplace(loop.getIteration(), pool.symbols.size());
   });
-  if (llvm::Error error = block(op.getBody().front()))
+  if (llvm::Error error = block(op.getBody()))
     return error;
   header.late_symbol_count = pool.symbols.size() - functionSymbols;
   header.expr_count = pool.nodes.size();
@@ -373,8 +373,8 @@ llvm::Error PlanWriter::write() {
   return llvm::Error::success();
 }
 
-llvm::Error PlanWriter::block(Block &block) {
-  for (Operation &op : block) {
+llvm::Error PlanWriter::block(Region &region) {
+  for (Operation &op : region.getOps()) {
     if (llvm::Error error = instruction(op))
       return error;
     if (missing)
@@ -459,10 +459,10 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
   } else if (auto i = dyn_cast<plan::IfOp>(inner)) {
     uint64_t at = start(DLCRT_OP_IF, dlcrt_instr_if{{}, expr(i.getCondition()), 0, 0, 0});
     uint64_t begin = out.size();
-    if (llvm::Error error = block(i.getThenBlock().front()))
+    if (llvm::Error error = block(i.getThenBlock()))
       return error;
     uint64_t middle = out.size();
-    if (llvm::Error error = block(i.getElseBlock().front()))
+    if (llvm::Error error = block(i.getElseBlock()))
       return error;
     out.at<dlcrt_instr_if>(at).then_bytes = middle - begin;
     out.at<dlcrt_instr_if>(at).else_bytes = out.size() - middle;
@@ -472,7 +472,7 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
     uint64_t at = start(DLCRT_OP_LOOP, dlcrt_instr_loop{{}, i.getTrip() ? expr(*i.getTrip()) : DLCRT_NONE,
                                                         static_cast<uint32_t>(pool.symbols.lookup(i.getIteration())), condition, 0});
     uint64_t begin = out.size();
-    if (llvm::Error error = block(i.getBody().front()))
+    if (llvm::Error error = block(i.getBody()))
       return error;
     out.at<dlcrt_instr_loop>(at).body_bytes = out.size() - begin;
     finish(at);

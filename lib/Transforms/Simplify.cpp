@@ -76,13 +76,7 @@ struct MergeReshapes : OpRewritePattern<ReshapeOp> {
     // The dims are in the types once shapes are inferred; `shape` is only right for the operand that it was written for.
     if (!first || !isa<RankedTensorType>(op.getResult().getType()))
       return failure();
-    auto type = cast<RankedTensorType>(op.getResult().getType());
-    SmallVector<Attribute> dims;
-    for (DimExpr dim : dimsOf(type))
-      dims.push_back(dim);
-    auto shapeType = RankedTensorType::get({type.getRank()}, rewriter.getI64Type());
-    Value shape = FromDimsOp::create(rewriter, op.getLoc(), shapeType, rewriter.getArrayAttr(dims));
-    rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, first.getX(), shape, /*allowzero=*/true);
+    rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), first.getX(), cast<RankedTensorType>(op.getResult().getType())));
     return success();
   }
 };

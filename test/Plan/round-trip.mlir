@@ -2,10 +2,13 @@
 
 // Every instruction has a text form.
 // CHECK: plan.kernel @k operands 1 destinations 1 scalars 1
-// CHECK: plan.func @main inputs [#plan.value<"x", tensor<?x4xf32, #dlc.info<[b, 4]>>, dense<0.000000e+00> : tensor<1x4xf32>>]
 plan.kernel @k operands 1 destinations 1 scalars 1 {kind = #plan.kind<elementwise, 0>, schedule = #plan.schedule<tiles = [8], registers = [0, 16]>} (%x: tensor<?xf32>, %d: tensor<?xf32>, %n: index) {
   plan.yield %x : tensor<?xf32>
 }
+// CHECK: plan.kernel @whole
+// CHECK-SAME: schedule = #plan.schedule<tiles = []>
+plan.kernel @whole operands 1 destinations 1 scalars 0 {kind = #plan.kind<other, 0>, schedule = #plan.schedule<tiles = []>}
+// CHECK: plan.func @main inputs [#plan.value<"x", tensor<?x4xf32, #dlc.info<[b, 4]>>, dense<0.000000e+00> : tensor<1x4xf32>>]
 plan.func @main inputs [#plan.value<"x", tensor<?x4xf32, #dlc.info<[b, 4]>>, dense<0.0> : tensor<1x4xf32>>] outputs [] symbols [#dlc.symbol<"b", 1, 8, 2, false>] {
   // CHECK: plan.const dense<1> : tensor<2xi64> device 1
   %c = plan.const dense<1> : tensor<2xi64> device 1
@@ -29,7 +32,6 @@ plan.func @main inputs [#plan.value<"x", tensor<?x4xf32, #dlc.info<[b, 4]>>, den
   plan.if <n> {
     plan.copy %s from %x bytes <b> : !plan.buffer, !plan.buffer
   } else {
-    plan.copy %x from %s bytes <b> : !plan.buffer, !plan.buffer
   }
   // CHECK: plan.loop "i" trip <n> condition "go"
   plan.loop "i" trip <n> condition "go" {

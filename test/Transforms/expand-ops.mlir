@@ -5,7 +5,9 @@
 // CHECK: %[[S:.*]] = dlc.reduce sum
 // CHECK: dlc.from_dims [#dlc.dim<s * 4>] : tensor<i64>
 // CHECK: dlc.cast
-// CHECK: dlc.div %[[S]]
+// CHECK: %[[M:.*]] = dlc.div %[[S]]
+// CHECK: dlc.reshape %[[M]]
+// CHECK-SAME: -> tensor<?x1x1xf32, #dlc.info<[b, 1, 1]>>
 func.func @mean(%x: tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32> {
   %0 = dlc.mean %x {axes = array<i64: -1, 1>, keepdims = true, allAxes = false} : (tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32>
   return %0 : tensor<*xf32>

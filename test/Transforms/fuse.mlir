@@ -32,8 +32,8 @@ func.func @epilogue(%x: tensor<?x4xf32, #dlc.info<[b, 4]>>, %w: tensor<4x8xf32>,
 // CHECK-NEXT: dlc.div %[[E]], %[[S]]
 func.func @no_circle(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = dlc.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
-  %1 = dlc.reduce sum %0 {axes = array<i64: 1>, keepdims = true, allAxes = false} : (tensor<4x8xf32>) -> tensor<4x1xf32>
-  %2 = dlc.div %0, %1 : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32>
+  %1 = dlc.reduce sum %0 {axes = array<i64: 0>, keepdims = false, allAxes = false} : (tensor<4x8xf32>) -> tensor<8xf32>
+  %2 = dlc.div %0, %1 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
 

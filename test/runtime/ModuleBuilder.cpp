@@ -19,8 +19,10 @@ uint32_t ExprPool::node(uint32_t kind, Numbers operands, int64_t value) {
 }
 
 template <typename T> static void appendTo(Bytes &bytes, const T *data, size_t count) {
-  auto *begin = reinterpret_cast<const uint8_t *>(data);
-  bytes.insert(bytes.end(), begin, begin + count * sizeof(T));
+  size_t at = bytes.size();
+  bytes.resize(at + count * sizeof(T));
+  if (count)
+    memcpy(bytes.data() + at, data, count * sizeof(T));
 }
 
 template <typename T> static void appendTo(Bytes &bytes, const std::vector<T> &data) {

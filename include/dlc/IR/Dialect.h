@@ -66,6 +66,9 @@ std::optional<llvm::SmallVector<int64_t>> constantIntegers(mlir::Attribute value
 /// shares `owner`'s memory: `bytes` must lie in it).
 mlir::TypedAttr makeConstant(mlir::RankedTensorType type, llvm::ArrayRef<char> bytes, std::shared_ptr<const void> owner);
 
+/// A reshape of `x` to the dims of `type`; `x` itself where it has them already.
+mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value x, mlir::RankedTensorType type);
+
 /// Names of function arguments and results, and the symbols of a function: the attributes that keep the model's signature.
 inline constexpr llvm::StringLiteral kNameAttr = "dlc.name";         // on arguments and results: StringAttr
 inline constexpr llvm::StringLiteral kDefaultAttr = "dlc.default";   // on arguments: the initializer used when none is bound

@@ -6,8 +6,8 @@
 // attribute, so every builder here canonicalises: sums of products in one order, constants folded.
 //
 // Symbols stand for sizes and are never negative, except late symbols read from data (`dlc.read`), which may be anything.
-// All builders return a null expression when an operand is null or a constant does not fit 64 bits; callers test once, at
-// the end.
+// All builders return a null expression when an operand is null, a constant does not fit 64 bits, or the expression would have
+// more than 512 parts; callers test once, at the end.
 
 #ifndef DLC_IR_DIMEXPR_H
 #define DLC_IR_DIMEXPR_H

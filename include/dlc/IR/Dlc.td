@@ -41,7 +41,8 @@ def Dlc_DimExprAttr : Dlc_Attr<"DimExpr", "dim"> {
   let summary = "A dimension: an integer expression over named symbols, in canonical form";
   let description = [{
     Two dimensions are the same exactly when their expressions are the same attribute. Build them with the functions of
-    dlc/IR/DimExpr.h, which canonicalise; never with `get`.
+    dlc/IR/DimExpr.h, which canonicalise; never with `get`. `value` is the value of a constant, the bits of a scale (float64),
+    and of other composite expressions the number of their parts.
   }];
   let parameters = (ins "::dlc::DimKind":$kind, "int64_t":$value, "::mlir::StringAttr":$symbol,
                         ArrayRefParameter<"::mlir::Attribute">:$operands);

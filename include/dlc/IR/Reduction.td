@@ -16,11 +16,11 @@ def Dlc_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines element
 }
 def Dlc_ReduceKindAttr : EnumAttr<Dlc_Dialect, Dlc_ReduceKind, "reduce_kind">;
 
-def Dlc_ReduceOp : Dlc_Op<"reduce", ["form", "role", "lower", "precision"], [Pure]> {
+def Dlc_ReduceOp : Dlc_Op<"reduce", ["form", "role", "expand", "lower", "precision"], [Pure]> {
   let summary = "Combines the elements along axes; a NaN anywhere gives NaN in max and min";
   let description = [{
     `axes` may be negative until infer-shapes has run; afterwards they are sorted and not negative. No axes: nothing is
-    reduced (the frontend writes all axes where ONNX means all).
+    reduced (the frontend writes all axes where ONNX means all). With `keepdims` it expands into one without, and a reshape.
   }];
   let arguments = (ins AnyTensor:$x, Dlc_ReduceKindAttr:$kind, DenseI64ArrayAttr:$axes, BoolAttr:$keepdims, BoolAttr:$allAxes);
   let results = (outs AnyTensor:$result);

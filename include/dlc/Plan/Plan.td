@@ -53,8 +53,8 @@ def Plan_ScheduleAttr : Plan_Attr<"Schedule", "schedule"> {
     `tiles`: for each dim of the launch's domain the size of one tile of the launch (0: the dim is not cut).
     `registers`: for each loop of the anchor the size of the innermost, vectorised tile (0: not cut). Empty: not vectorised.
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$tiles, OptionalArrayRefParameter<"int64_t">:$registers);
-  let assemblyFormat = "`<` `tiles` `=` `[` $tiles `]` (`,` `registers` `=` `[` $registers^ `]`)? `>`";
+  let parameters = (ins ArrayRefParameter<"int64_t">:$tiles, ArrayRefParameter<"int64_t">:$registers);
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Plan_ValueAttr : Plan_Attr<"Value", "value"> {
@@ -182,13 +182,13 @@ def Plan_FillOp : Plan_Op<"fill", []> {
 }
 def Plan_IfOp : Plan_Op<"if", [NoRegionArguments, NoTerminator]> {
   let arguments = (ins Dlc_DimExprAttr:$condition);
-  let regions = (region SizedRegion<1>:$thenBlock, SizedRegion<1>:$elseBlock);
+  let regions = (region MaxSizedRegion<1>:$thenBlock, MaxSizedRegion<1>:$elseBlock);
   let assemblyFormat = "$condition attr-dict-with-keyword $thenBlock `else` $elseBlock";
 }
 def Plan_LoopOp : Plan_Op<"loop", [NoRegionArguments, NoTerminator]> {
   let summary = "Repeats the body while iteration < trip and the condition symbol is not 0";
   let arguments = (ins OptionalAttr<Dlc_DimExprAttr>:$trip, StrAttr:$iteration, OptionalAttr<StrAttr>:$condition);
-  let regions = (region SizedRegion<1>:$body);
+  let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = "$iteration (`trip` $trip^)? (`condition` $condition^)? attr-dict-with-keyword $body";
 }
 def Plan_CallOp : Plan_Op<"call", [AttrSizedOperandSegments]> {
