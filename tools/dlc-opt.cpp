@@ -9,13 +9,11 @@
 #include "dlc/Pipeline/WeightsFile.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/InitLLVM.h"
 
 static llvm::cl::opt<std::string> weightsFile("dlc-weights", llvm::cl::desc("File with the weights that the text names"),
                                               llvm::cl::value_desc("file"));
 
 int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   dlc::registerAllDialects(registry);
   dlc::registerAllPasses();

@@ -10,7 +10,14 @@
 //     for k: b = B[k, n..]; for each row: acc[row] += A[row, k] * b
 //     the epilogue on the tile, as plain loops of a static size, which LLVM unrolls and vectorises
 //
-// The columns are the result's last dim and must lie side by side in one operand. Other contractions stay as they are.
+// The columns are the result's last dim and lie side by side in one operand. Where instead the terms of a sum lie side by side in
+// both operands (A * B^T, a matrix times a vector), vectors run along the sum:
+//
+//     acc[rows][columns] = 0
+//     for k (a vector at a time): acc[row][column] += A[row, k..] * B[column, k..]
+//     the sums of the accumulators' lanes; then single terms
+//
+// Other contractions stay as they are.
 
 #include "Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -31,9 +38,10 @@ namespace {
 /// A contraction acc + a * b (with casts of a and b) whose loops have been told apart.
 struct Contraction {
   linalg::GenericOp op;
-  unsigned narrow = 0, wide = 1; // operand numbers: `wide` holds the columns side by side, `narrow` does not depend on them
+  unsigned narrow = 0, wide = 1; // operand numbers: `wide` depends on the columns, `narrow` does not
   unsigned column = 0;           // loops
   std::optional<unsigned> row;
+  std::optional<unsigned> term; // the loop over terms that lie side by side; else the columns do
 
   AffineMap map(unsigned operand) const { return linalg::GenericOp(op).getIndexingMapsArray()[operand]; }
 };
@@ -77,7 +85,12 @@ std::optional<Contraction> match(linalg::GenericOp op) {
     c.narrow = 0, c.wide = 1;
   else if (!uses(c.map(1), c.column) && lastDim(c.map(0)) == c.column)
     c.narrow = 1, c.wide = 0;
-  else
+  else if (auto term = lastDim(c.map(0)); term && term == lastDim(c.map(1)) && !uses(c.map(2), *term) &&
+                                          uses(c.map(0), c.column) != uses(c.map(1), c.column)) {
+    c.term = term;
+    c.wide = uses(c.map(1), c.column) ? 1 : 0;
+    c.narrow = 1 - c.wide;
+  } else
     return std::nullopt;
   // Rows: the last dim of the result, columns apart, that the wide operand does not see.
   for (AffineExpr e : llvm::reverse(c.map(2).getResults().drop_back())) {
@@ -112,90 +125,150 @@ Value startOf(linalg::GenericOp contraction) {
 }
 
 /// The innermost loop nest of one tile, in vectors. `op` is the contraction cut to static rows and columns and to size 1 in all
-/// other parallel loops; `lanes` columns.
+/// other parallel loops.
 class TileEmitter {
 public:
-  /// `into`: what the tile is written into.
-  TileEmitter(RewriterBase &rewriter, const Contraction &c, linalg::GenericOp op, Value into, int64_t rows, int64_t lanes)
-      : rewriter(rewriter), c(c), op(op), into(into), loc(op.getLoc()), rows(rows), lanes(lanes) {}
+  /// `into`: what the tile is written into. `vector`: lanes of a vector.
+  TileEmitter(RewriterBase &rewriter, const Contraction &c, linalg::GenericOp op, Value into, int64_t rows, int64_t columns, int64_t vector)
+      : rewriter(rewriter), c(c), op(op), into(into), loc(op.getLoc()), rows(rows), columns(columns), vector(vector) {}
 
   void emit() {
     rewriter.setInsertionPoint(op);
     zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
     one = arith::ConstantIndexOp::create(rewriter, loc, 1);
     indices.assign(op.getNumLoops(), zero);
-    Value start = startOf(c.op);
-    SmallVector<Value> sums;
-    for (int64_t i = 0; i < rows; ++i)
-      sums.push_back(start ? widen(start) : readWide(op.getDpsInits()[0], c.map(2), i));
     SmallVector<unsigned> reductions;
     op.getReductionDims(reductions);
-    sums = reduce(reductions, sums);
-    Value result = into;
-    for (int64_t i = 0; i < rows; ++i) {
-      setRow(i);
-      SmallVector<Value> at = at_(c.map(2));
-      if (lanes == 1)
-        result = tensor::InsertOp::create(rewriter, loc, sums[i], result, at);
-      else
-        result = vector::TransferWriteOp::create(rewriter, loc, sums[i], result, at, ArrayRef<bool>{true}).getResult();
-    }
-    rewriter.replaceOp(op, result);
+    if (c.term)
+      emitAlongTerms(reductions);
+    else
+      emitAlongColumns(reductions);
+    rewriter.replaceOp(op, into);
   }
 
 private:
-  void setRow(int64_t i) {
-    if (c.row)
-      indices[*c.row] = arith::ConstantIndexOp::create(rewriter, loc, i);
-  }
-  SmallVector<Value> at_(AffineMap map) {
-    SmallVector<Value> at;
-    for (AffineExpr e : map.getResults())
-      at.push_back(indices[cast<AffineDimExpr>(e).getPosition()]);
-    return at;
-  }
-  Value widen(Value scalar) {
-    return lanes == 1 ? scalar : Value(vector::BroadcastOp::create(rewriter, loc, VectorType::get(lanes, scalar.getType()), scalar));
-  }
-  Value readWide(Value from, AffineMap map, int64_t row) {
-    setRow(row);
-    SmallVector<Value> at = at_(map);
-    if (lanes == 1)
-      return tensor::ExtractOp::create(rewriter, loc, from, at);
-    Type element = cast<RankedTensorType>(from.getType()).getElementType();
-    Value padding = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
-    return vector::TransferReadOp::create(rewriter, loc, VectorType::get(lanes, element), from, at, padding, ArrayRef<bool>{true});
+  void emitAlongColumns(ArrayRef<unsigned> reductions) {
+    Value start = startOf(c.op);
+    SmallVector<Value> sums;
+    for (int64_t i = 0; i < rows; ++i) {
+      set(i, 0);
+      sums.push_back(start ? widen(start, columns) : read(op.getDpsInits()[0], c.map(2), columns));
+    }
+    sums = loops(reductions, sums, [&](ValueRange before) {
+      set(0, 0);
+      Value wide = read(op->getOperand(c.wide), c.map(c.wide), columns);
+      SmallVector<Value> after;
+      for (auto [i, sum] : llvm::enumerate(before)) {
+        set(i, 0);
+        after.push_back(multiplyAdd(read(op->getOperand(c.narrow), c.map(c.narrow), 1), wide, sum));
+      }
+      return after;
+    });
+    for (int64_t i = 0; i < rows; ++i) {
+      set(i, 0);
+      write(sums[i]);
+    }
   }
 
-  SmallVector<Value> reduce(ArrayRef<unsigned> reductions, ValueRange sums) {
-    if (reductions.empty())
-      return step(sums);
-    unsigned loop = reductions.front();
-    // The size of a reduction loop stands in either operand.
-    Value size;
+  void emitAlongTerms(ArrayRef<unsigned> reductions) {
+    Type type = op.getBody()->getArgument(2).getType();
+    Value start = startOf(c.op), none = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
+    // Vectors of partial sums, then one number for each element.
+    SmallVector<Value> sums(rows * columns, widen(none, vector));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        set(i, j);
+        sums.push_back(start ? start : read(op.getDpsInits()[0], c.map(2), 1));
+      }
+    SmallVector<unsigned> outer(reductions);
+    llvm::erase(outer, *c.term);
+    sums = loops(outer, sums, [&](ValueRange before) {
+      auto products = [&](int64_t lanes) {
+        return [&, lanes](ValueRange accumulators) {
+          SmallVector<Value> wide, after;
+          for (int64_t j = 0; j < columns; ++j) {
+            set(0, j);
+            wide.push_back(read(op->getOperand(c.wide), c.map(c.wide), lanes));
+          }
+          for (int64_t i = 0; i < rows; ++i) {
+            set(i, 0);
+            Value narrow = read(op->getOperand(c.narrow), c.map(c.narrow), lanes);
+            for (int64_t j = 0; j < columns; ++j)
+              after.push_back(multiplyAdd(narrow, wide[j], accumulators[i * columns + j]));
+          }
+          return after;
+        };
+      };
+      Value size = sizeOf(*c.term);
+      AffineExpr extent = rewriter.getAffineSymbolExpr(0);
+      Value whole = affine::makeComposedAffineApply(rewriter, loc, extent.floorDiv(vector) * vector, {OpFoldResult(size)});
+      SmallVector<Value> vectors = loop(*c.term, zero, whole, vector, before.take_front(rows * columns), products(vector));
+      SmallVector<Value> numbers = loop(*c.term, whole, size, 1, before.drop_front(rows * columns), products(1));
+      llvm::append_range(vectors, numbers);
+      return vectors;
+    });
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        Value lanes = sums[i * columns + j], number = sums[(rows + i) * columns + j];
+        Value total = isa<FloatType>(type)
+                          ? Value(vector::ReductionOp::create(rewriter, loc, vector::CombiningKind::ADD, lanes, number, arith::FastMathFlags::reassoc))
+                          : Value(vector::ReductionOp::create(rewriter, loc, vector::CombiningKind::ADD, lanes, number));
+        set(i, j);
+        write(total);
+      }
+  }
+
+  void set(int64_t row, int64_t column) {
+    if (c.row)
+      indices[*c.row] = arith::ConstantIndexOp::create(rewriter, loc, row);
+    indices[c.column] = arith::ConstantIndexOp::create(rewriter, loc, column);
+  }
+  SmallVector<Value> at(AffineMap map) {
+    SmallVector<Value> result;
+    for (AffineExpr e : map.getResults())
+      result.push_back(indices[cast<AffineDimExpr>(e).getPosition()]);
+    return result;
+  }
+  Value widen(Value scalar, int64_t lanes) {
+    return lanes == 1 ? scalar : Value(vector::BroadcastOp::create(rewriter, loc, VectorType::get(lanes, scalar.getType()), scalar));
+  }
+  Value read(Value from, AffineMap map, int64_t lanes) {
+    if (lanes == 1)
+      return tensor::ExtractOp::create(rewriter, loc, from, at(map));
+    Type element = cast<RankedTensorType>(from.getType()).getElementType();
+    Value padding = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
+    return vector::TransferReadOp::create(rewriter, loc, VectorType::get(lanes, element), from, at(map), padding, ArrayRef<bool>{true});
+  }
+  void write(Value value) {
+    if (isa<VectorType>(value.getType()))
+      into = vector::TransferWriteOp::create(rewriter, loc, value, into, at(c.map(2)), ArrayRef<bool>{true}).getResult();
+    else
+      into = tensor::InsertOp::create(rewriter, loc, value, into, at(c.map(2)));
+  }
+
+  /// The size of a reduction loop, which stands in either operand.
+  Value sizeOf(unsigned reduction) {
     for (unsigned operand : {c.narrow, c.wide})
-      for (auto [dim, e] : llvm::enumerate(c.map(operand).getResults()))
-        if (!size && cast<AffineDimExpr>(e).getPosition() == loop)
-          size = getValueOrCreateConstantIndexOp(rewriter, loc, tensor::getMixedSize(rewriter, loc, op->getOperand(operand), dim));
-    auto nest = scf::ForOp::create(rewriter, loc, zero, size, one, sums);
+      if (auto dim = c.map(operand).getResultPosition(getAffineDimExpr(reduction, rewriter.getContext())))
+        return getValueOrCreateConstantIndexOp(rewriter, loc, tensor::getMixedSize(rewriter, loc, op->getOperand(operand), *dim));
+    llvm_unreachable("each loop of a contraction runs along an operand");
+  }
+
+  using Body = llvm::function_ref<SmallVector<Value>(ValueRange)>;
+  SmallVector<Value> loop(unsigned number, Value begin, Value end, int64_t step, ValueRange carried, Body body) {
+    auto nest = scf::ForOp::create(rewriter, loc, begin, end, arith::ConstantIndexOp::create(rewriter, loc, step), carried);
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(nest.getBody());
-    indices[loop] = nest.getInductionVar();
-    SmallVector<Value> next = reduce(reductions.drop_front(), nest.getRegionIterArgs());
+    indices[number] = nest.getInductionVar();
+    SmallVector<Value> next = body(nest.getRegionIterArgs());
     scf::YieldOp::create(rewriter, loc, next);
     return SmallVector<Value>(nest.getResults());
   }
-
-  /// One term of each row's sum.
-  SmallVector<Value> step(ValueRange sums) {
-    Value wide = readWide(op->getOperand(c.wide), c.map(c.wide), 0);
-    SmallVector<Value> next;
-    for (auto [i, sum] : llvm::enumerate(sums)) {
-      setRow(i);
-      Value narrow = tensor::ExtractOp::create(rewriter, loc, op->getOperand(c.narrow), at_(c.map(c.narrow)));
-      next.push_back(multiplyAdd(narrow, wide, sum));
-    }
-    return next;
+  SmallVector<Value> loops(ArrayRef<unsigned> numbers, ValueRange carried, Body body) {
+    if (numbers.empty())
+      return body(carried);
+    return loop(numbers.front(), zero, sizeOf(numbers.front()), 1, carried,
+                [&](ValueRange inner) { return loops(numbers.drop_front(), inner, body); });
   }
 
   /// The body of the contraction. A value is a scalar until it meets a vector.
@@ -218,28 +291,29 @@ private:
     // fmuladd: fused where that is one instruction, a product and a sum elsewhere.
     Value x = map.lookupOrDefault(term.getDefiningOp()->getOperand(0)), y = map.lookupOrDefault(term.getDefiningOp()->getOperand(1));
     x = like(x, sum), y = like(y, sum);
-    if (lanes > 1)
+    if (isa<VectorType>(sum.getType()))
       return vector::FMAOp::create(rewriter, loc, x, y, sum);
     return LLVM::FMulAddOp::create(rewriter, loc, x, y, sum);
   }
 
   Value like(Value value, Value model) {
-    return isa<VectorType>(model.getType()) && !isa<VectorType>(value.getType()) ? widen(value) : value;
+    auto type = dyn_cast<VectorType>(model.getType());
+    return type && !isa<VectorType>(value.getType()) ? widen(value, type.getDimSize(0)) : value;
   }
 
   Value apply(Operation &inner, IRMapping &map) {
     SmallVector<Value> operands;
-    Value vector;
+    Value wide;
     for (Value operand : inner.getOperands()) {
       operands.push_back(map.lookupOrDefault(operand));
       if (isa<VectorType>(operands.back().getType()))
-        vector = operands.back();
+        wide = operands.back();
     }
     Type type = inner.getResult(0).getType();
-    if (vector) {
+    if (wide) {
       for (Value &operand : operands)
-        operand = like(operand, vector);
-      type = VectorType::get(lanes, type);
+        operand = like(operand, wide);
+      type = VectorType::get(cast<VectorType>(wide.getType()).getShape(), type);
     }
     return rewriter.create(inner.getLoc(), inner.getName().getIdentifier(), operands, type, inner.getAttrs())->getResult(0);
   }
@@ -249,7 +323,7 @@ private:
   linalg::GenericOp op;
   Value into;
   Location loc;
-  int64_t rows, lanes;
+  int64_t rows, columns, vector;
   Value zero, one;
   SmallVector<Value> indices; // one for each loop
 };
@@ -310,7 +384,7 @@ private:
   /// How the loop is gone through: pieces of one size each, from the largest on.
   SmallVector<int64_t> steps(unsigned loop) const {
     if (loop == column)
-      return distinct({columns, vector, 1});
+      return c.term ? distinct({columns, 1}) : distinct({columns, vector, 1});
     if (row && loop == *row)
       return distinct({rows, 1});
     return {1};
@@ -387,7 +461,7 @@ private:
         tiledContraction = fused->tiledOps[0];
     }
     rewriter.eraseOp(whole);
-    int64_t lanes = *getConstantIntValue(sizes[column]), tileRows = row ? *getConstantIntValue(sizes[*row]) : 1;
+    int64_t tileColumns = *getConstantIntValue(sizes[column]), tileRows = row ? *getConstantIntValue(sizes[*row]) : 1;
     // The root writes to where it always did; sums that an epilogue takes further have a place of their own.
     auto tiled = cast<linalg::GenericOp>(tiledContraction);
     Value place = tiled.getDpsInits()[0];
@@ -396,7 +470,7 @@ private:
       auto type = cast<RankedTensorType>(place.getType());
       place = tensor::EmptyOp::create(rewriter, loc, type.getShape(), type.getElementType());
     }
-    TileEmitter(rewriter, c, tiled, place, tileRows, lanes).emit();
+    TileEmitter(rewriter, c, tiled, place, tileRows, tileColumns, vector).emit();
     return results;
   }
 
@@ -433,12 +507,15 @@ struct VectorizeContractions : PassWrapper<VectorizeContractions, OperationPass<
         if (!c)
           continue;
         unsigned bits = op.getBody()->getArgument(2).getType().getIntOrFloatBitWidth();
-        int64_t vector = target->lanes(std::max(bits, 8u));
-        int64_t rows = target->vectorRegisters >= 32 ? 8 : target->fma ? 6 : 4, columns = 2 * vector;
+        // As many accumulators as leave registers for what is read.
+        bool many = target->vectorRegisters >= 32;
+        int64_t vector = std::max<int64_t>(target->lanes(std::max(bits, 8u)), 2);
+        int64_t rows = c->term ? 4 : many ? 8 : target->fma ? 6 : 4, columns = c->term ? (many ? 4 : 2) : 2 * vector;
         if (schedule && schedule.getRegisters().size() == op.getNumLoops()) {
           columns = std::max<int64_t>(schedule.getRegisters()[c->column], 1);
-          vector = std::min(vector, columns);
           rows = c->row ? std::max<int64_t>(schedule.getRegisters()[*c->row], 1) : 1;
+          if (!c->term)
+            vector = std::min(vector, columns);
         }
         ContractionTiler(rewriter, *c, rows, columns, vector).run();
       }

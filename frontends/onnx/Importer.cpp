@@ -39,6 +39,17 @@ void Importer::reportAt(Location loc, StringRef opType, const Twine &message) {
 void Importer::report(const Twine &message) { reportAt(*nodeLoc, nodeType, Twine(nodePlace) + message); }
 void Importer::reportModel(const Twine &message) { reportAt(fileLoc, "", message); }
 
+/// About the model, but said where it bites: at the first node that reads the input `value` (null: at the first node).
+void Importer::reportAtReader(const std::string *value, const Twine &message) {
+  for (auto [position, node] : llvm::enumerate(model.graph().node())) {
+    if (value && !llvm::is_contained(node.input(), *value))
+      continue;
+    NodeRef ref = refOf(node, position, Frame());
+    return reportAt(nodeLocation(context, ref), ref.opType, message);
+  }
+  reportModel(value ? message + "; no node reads it" : message);
+}
+
 NodeRef Importer::refOf(const NodeProto &node, int position, const Frame &frame) const {
   if (frame.caller)
     return *frame.caller;
@@ -428,8 +439,8 @@ void Importer::checkModel() {
       reportModel(Twine("the model is written in opset ") + Twine(opset.version()) + ", newer than " + Twine(kNewestOpset) +
                   ", the newest that dlc knows; export it in an older one");
     if (opset.version() < kOldestOpset)
-      reportModel(Twine("the model is written in opset ") + Twine(opset.version()) + ", older than " + Twine(kOldestOpset) +
-                  ", the oldest that dlc knows; convert it with onnx.version_converter");
+      reportAtReader(nullptr, Twine("the model is written in opset ") + Twine(opset.version()) + ", older than " + Twine(kOldestOpset) +
+                                  ", the oldest that dlc knows; convert it with onnx.version_converter");
   }
   if (domains.empty())
     reportModel("the model does not say in which opset it is written (opset_import)");
@@ -482,9 +493,9 @@ void Importer::importArguments(Frame &frame) {
     Binding poison;
     poison.poisoned = true;
     if (input.type().value_case() != onnx::TypeProto::kTensorType || !argument.element) {
-      reportModel(Twine("the input ") + quote(input.name()) + " is " + describeType(input.type()) +
-                  ", which dlc does not support; inputs can be tensors of float, double, float16, bfloat16, int8 to int64, uint8 to "
-                  "uint64 and bool");
+      reportAtReader(&input.name(), Twine("the input ") + quote(input.name()) + " is " + describeType(input.type()) +
+                                        ", which dlc does not support; inputs can be tensors of float, double, float16, bfloat16, int8 to "
+                                        "int64, uint8 to uint64 and bool");
       poison.value = makeStandIn(builder, fileLoc, {});
       frame.values[input.name()] = poison;
       continue;

@@ -134,6 +134,7 @@ private:
   //===--- findings ---===//
   void report(const llvm::Twine &message); // about the node being imported
   void reportAt(mlir::Location loc, llvm::StringRef opType, const llvm::Twine &message);
+  void reportAtReader(const std::string *value, const llvm::Twine &message);
   void reportModel(const llvm::Twine &message);
   NodeRef refOf(const onnx::NodeProto &node, int position, const Frame &frame) const;
 

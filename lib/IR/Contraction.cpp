@@ -90,8 +90,11 @@ FailureOr<SmallVector<Value>> MatMulOp::lower(LowerContext &context) {
   bool isHalf = element.isF16() || element.isBF16();
   Type accumulator = isHalf ? Type(builder.getF32Type()) : storage;
   Value init = context.filled(type, builder.getZeroAttr(accumulator));
+  SmallVector<AffineExpr> resultExprs; // none for the product of two vectors
+  for (int64_t i = 0; i != resultRank; ++i)
+    resultExprs.push_back(builder.getAffineDimExpr(i));
   SmallVector<AffineMap> maps{AffineMap::get(loops, 0, *aExprs, getContext()), AffineMap::get(loops, 0, *bExprs, getContext()),
-                              builder.getMultiDimIdentityMap(loops).getMajorSubMap(resultRank)};
+                              AffineMap::get(loops, 0, resultExprs, getContext())};
   SmallVector<utils::IteratorType> iterators(resultRank, utils::IteratorType::parallel);
   iterators.push_back(utils::IteratorType::reduction);
   auto product = linalg::GenericOp::create(

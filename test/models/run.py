@@ -10,8 +10,9 @@ The models of block.py are compiled once, with dlc's own choice of targets. The 
 reference evaluator. What disagrees is refused; `dlc inspect` shows the plan that runs; compiling in two goes gives the same
 module at every phase, and so do two builds in different folders and with 1 and 2 compile threads.
 
-Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same,
-and what the two references give; where those differ, or neither can, only the forms are compared, and it is said how often.
+Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same
+(bit for bit, but where sums round), and what the two references give; where those differ, or neither can, only the forms are
+compared, and it is said how often.
 What fails is cut down and written to <build>/test-logs/random_graphs, with the seed and the commands that show it.
 """
 
@@ -251,7 +252,9 @@ def run_graph(bench, graph, target):
     """Raises Failed, or returns remarks about the references."""
     static, symbolic = run_forms(bench, graph, target)
     for value, a, b in zip(graph.outputs, static, symbolic):
-        if found := driver.difference(b, a, 0, 0):
+        # Vectors cut a sum of static length another way than one of any length.
+        tolerance = 0 if value.exact else TOLERANCE.get(value.dtype, 0) / 10
+        if found := driver.difference(b, a, tolerance, tolerance):
             raise Failed(f"'{value.name}': the symbolic form differs from the static one: {found}")
     references = {}
     for who, run in REFERENCES.items():
@@ -314,7 +317,7 @@ def compile_models(options, folder):
         for name in MODELS:
             onnx.save(model_of(name), folder / f"{name}.onnx")
             try:
-                check(dlc("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.dlcm"), "compile")
+                check(dlc("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.dlcm", timeout=300), "compile")
                 variants[name] = [v.target for v in dlcrt.Module(folder / f"{name}.dlcm").variants if v.reason is None]
             except (Failed, driver.Crash, driver.Hang, dlcrt.DlcrtError) as error:
                 failures[name] = str(error)

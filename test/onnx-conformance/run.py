@@ -139,6 +139,9 @@ def judge_refusal(answer, model):
     reasons = []
     for error in answer.errors:
         said = NODE.search(error)
+        if not said and "no node reads it" in error:  # the fault of an input, and no node to name
+            reasons.append(f"input: {error.partition(': ')[2]}")
+            continue
         if not said:
             return "unclear", f"names no node: {error.partition(': ')[2] or error}"
         number, operator, reason = int(said[1]), said[2], said[3]

@@ -337,8 +337,9 @@ TEST(Module, EveryTruncation) {
     header.file_bytes = length;
     ASSERT_TRUE(refused(bytes, length)) << length;
     // In memory that ends there, for the sanitizer; in the middle there is only code.
-    if (length < 8192 || length + 4096 > whole.size())
+    if (length < 8192 || length + 4096 > whole.size()) {
       ASSERT_TRUE(refused(Bytes(bytes, bytes + length).data(), length)) << length;
+    }
     header.file_bytes = whole.size();
   }
   free(aligned);

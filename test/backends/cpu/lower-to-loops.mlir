@@ -1,0 +1,34 @@
+// RUN: dlc-opt --lower-to-loops --canonicalize %s | FileCheck %s
+
+// The contiguous dim runs innermost, and terms of a sum may change places.
+// CHECK-LABEL: func.func @columns(
+// CHECK-SAME: %[[X:.*]]: memref<8x16xf32>, %[[D:.*]]: memref<16xf32>
+// CHECK: scf.for %[[J:.*]] = %{{.*}} to %c8
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %c16
+// CHECK: memref.load %[[X]][%[[J]], %[[I]]]
+// CHECK: arith.addf {{.*}} fastmath<reassoc>
+func.func @columns(%x: memref<8x16xf32>, %d: memref<16xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<8x16xf32>) outs(%d : memref<16xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %b : f32
+    linalg.yield %s : f32
+  }
+  return
+}
+
+// Anything else keeps its exact arithmetic, and a copy onto itself is nothing.
+// CHECK-LABEL: func.func @exact(
+// CHECK: arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK-NOT: scf.for
+// CHECK: return
+func.func @exact(%x: memref<8xf32>, %d: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%x : memref<8xf32>) outs(%d : memref<8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %s = arith.addf %a, %a : f32
+    linalg.yield %s : f32
+  }
+  linalg.copy ins(%d : memref<8xf32>) outs(%d : memref<8xf32>)
+  return
+}
