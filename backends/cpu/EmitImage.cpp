@@ -22,7 +22,7 @@ using namespace mlir;
 namespace dlc::cpu {
 namespace {
 
-constexpr unsigned kKernelsPerChunk = 32;
+constexpr unsigned kKernelsPerChunk = 8;
 
 struct Chunk {
   std::unique_ptr<llvm::LLVMContext> context;

@@ -13,11 +13,10 @@ using namespace mlir;
 
 namespace dlc::cpu {
 
-/// Sizes that are not known are taken to be middling.
-static int64_t sizeOr(std::optional<int64_t> size, int64_t guess) { return size.value_or(guess); }
+namespace {
 
 /// Elements of work per element of the domain: the product of the reduction loops.
-static int64_t workPerElement(plan::KernelOp kernel) {
+int64_t workPerElement(plan::KernelOp kernel) {
   int64_t most = 1;
   kernel.getBody().walk([&](linalg::LinalgOp op) {
     int64_t work = 1;
@@ -30,63 +29,74 @@ static int64_t workPerElement(plan::KernelOp kernel) {
   return most;
 }
 
-/// Cuts outer dims, then inner ones, until a tile holds about `elements` of the domain. The last `whole` dims stay whole.
-static SmallVector<int64_t> cutFromOutside(ArrayRef<std::optional<int64_t>> domain, int64_t elements, unsigned whole) {
-  SmallVector<int64_t> tiles(domain.size(), 0);
-  uint64_t inner = 1;
-  // From the innermost on: dims that fit into a tile stay whole, the first that does not is cut, those outside it go one by one.
-  for (unsigned d = domain.size(); d-- > 0;) {
-    uint64_t size = std::max<int64_t>(sizeOr(domain[d], 256), 1);
-    bool mayCut = d + whole < domain.size();
-    if (mayCut && llvm::SaturatingMultiply(inner, size) > uint64_t(elements)) {
-      tiles[d] = std::max<int64_t>(elements / inner, 1);
-      inner = elements;
+bool sumsUp(Value value) {
+  auto op = value.getDefiningOp<linalg::LinalgOp>();
+  return op && (op.getNumReductionLoops() || llvm::any_of(op.getDpsInputs(), sumsUp));
+}
+
+/// Dims of the domain that are better not cut: what is reduced along them would be computed again for each tile.
+SmallVector<bool> dimsToKeep(plan::KernelOp kernel, unsigned rank) {
+  SmallVector<bool> keep(rank, false);
+  auto yield = cast<plan::YieldOp>(kernel.getBody().front().getTerminator());
+  for (Value yielded : yield.getValues()) {
+    auto op = yielded.getDefiningOp<linalg::GenericOp>();
+    if (!op || op.getNumParallelLoops() != op.getNumLoops() || op.getNumLoops() != rank)
       continue;
-    }
-    inner = llvm::SaturatingMultiply(inner, size);
-    // An unknown dim may be large: outside of what is known to fill a tile it is cut all the same.
-    if (mayCut && !domain[d])
-      tiles[d] = std::max<int64_t>(llvm::divideCeil(uint64_t(elements), std::max<uint64_t>(inner / size, 1)), 1);
+    for (OpOperand *input : op.getDpsInputOperands())
+      if (sumsUp(input->get()))
+        for (unsigned d = 0; d < rank; ++d)
+          if (!op.getMatchingIndexingMap(input).isFunctionOfDim(d))
+            keep[d] = true;
+  }
+  return keep;
+}
+
+/// Tiles of about `elements` of the domain: inner dims that fit stay whole, the first that does not is cut, and outside of it each
+/// index is a tile of its own.
+SmallVector<int64_t> cutFromOutside(ArrayRef<std::optional<int64_t>> domain, int64_t elements, ArrayRef<bool> keep) {
+  SmallVector<int64_t> tiles(domain.size(), 0);
+  uint64_t inner = 1; // elements of a tile so far
+  for (unsigned d = domain.size(); d-- > 0;) {
+    uint64_t size = std::max<int64_t>(domain[d].value_or(256), 1), room = std::max<uint64_t>(elements / inner, 1);
+    // An unknown dim may be large: it gets a tile size even where its likely size fits.
+    if (!keep[d] && (size > room || !domain[d]))
+      tiles[d] = room;
+    inner = llvm::SaturatingMultiply(inner, std::min<uint64_t>(size, tiles[d] ? tiles[d] : size));
   }
   return tiles;
 }
 
+} // namespace
+
 plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
   MLIRContext *context = kernel.getContext();
   SmallVector<int64_t> tiles, registers;
+  SmallVector<bool> keep = dimsToKeep(kernel, domain.size());
+  int64_t work = workPerElement(kernel);
   switch (kernel.getKind().getKind()) {
   case plan::KernelKind::Contraction: {
-    // Rows and columns in multiples of the register tile, a few hundred kiloflops a tile.
-    int64_t work = workPerElement(kernel), wanted = std::max<int64_t>(512 * 1024 / work, 64);
-    int64_t columns = 2 * target.lanes(32);
+    // A few hundred kiloflops a tile, in multiples of the register tile. Few columns, so that what is read of the operand with
+    // the columns stays near while many rows go over it.
+    int64_t wanted = std::max<int64_t>(512 * 1024 / work, 64), columns = 8 * target.lanes(32), rows = 24;
     tiles.assign(domain.size(), 0);
-    if (domain.empty())
+    unsigned rank = domain.size();
+    if (rank == 1)
+      tiles[0] = llvm::alignTo(std::max(wanted, columns), columns);
+    if (rank < 2)
       break;
-    int64_t n = sizeOr(domain.back(), 512);
-    if (domain.size() == 1) {
-      tiles[0] = llvm::alignTo(std::max<int64_t>(wanted, columns), columns);
-      break;
-    }
-    int64_t tileN = std::min<int64_t>(n, std::max<int64_t>(256, columns));
-    if (!domain.back() || n > tileN)
-      tiles.back() = llvm::alignTo(tileN, columns);
-    int64_t rows = target.vectorRegisters >= 32 ? 8 : target.fma ? 6 : 4;
-    tiles[domain.size() - 2] = llvm::alignTo(std::clamp<int64_t>(wanted / std::max<int64_t>(tileN, 1), rows, 120), rows);
-    for (unsigned d = 0; d + 2 < domain.size(); ++d)
-      tiles[d] = 1;
-    break;
-  }
-  case plan::KernelKind::Reduction: {
-    int64_t work = workPerElement(kernel);
-    tiles = cutFromOutside(domain, std::max<int64_t>(32 * 1024 / work, 1), 0);
+    if (!domain[rank - 1] || *domain[rank - 1] > columns)
+      tiles[rank - 1] = columns;
+    int64_t tileColumns = std::min(domain[rank - 1].value_or(columns), columns);
+    tiles[rank - 2] = llvm::alignTo(std::clamp<int64_t>(wanted / std::max<int64_t>(tileColumns, 1), rows, 4 * rows), rows);
+    std::fill(tiles.begin(), tiles.end() - 2, 1);
     break;
   }
   case plan::KernelKind::Elementwise:
   case plan::KernelKind::Movement:
-    tiles = cutFromOutside(domain, 16 * 1024, 0);
+    tiles = cutFromOutside(domain, 16 * 1024, keep);
     break;
   default:
-    tiles = cutFromOutside(domain, std::max<int64_t>(32 * 1024 / workPerElement(kernel), 1), 0);
+    tiles = cutFromOutside(domain, std::max<int64_t>(32 * 1024 / work, 1), keep);
     break;
   }
   return plan::ScheduleAttr::get(context, tiles, registers);

@@ -404,6 +404,13 @@ static DimExpr extremum(DimKind kind, DimExpr a, DimExpr b) {
   for (auto [x, y] : {std::pair(a, b), std::pair(b, a)})
     if (y.getKind() == dual && llvm::is_contained(y.getOperands(), x))
       return x;
+  // min(1, min(2, x)) = min(1, x).
+  for (auto [x, y] : {std::pair(a, b), std::pair(b, a)})
+    if (x.getConstant() && y.getKind() == kind)
+      for (unsigned i = 0; i != 2; ++i)
+        if (std::optional<int64_t> other = y.getOperand(i).getConstant())
+          return extremum(kind, constantDim(a.getContext(), kind == DimKind::Min ? std::min(*x.getConstant(), *other) : std::max(*x.getConstant(), *other)),
+                          y.getOperand(1 - i));
   if (std::optional<bool> less = isLess(a, b))
     return *less == (kind == DimKind::Min) ? a : b;
   if (std::optional<bool> less = isLess(b, a))
@@ -416,6 +423,10 @@ DimExpr maxDims(DimExpr a, DimExpr b) { return extremum(DimKind::Max, a, b); }
 
 DimExpr selectEqDims(DimExpr a, DimExpr b, DimExpr x, DimExpr y) {
   if (!a || !b || !x || !y)
+    return {};
+  if (a.isSymbol() && b.getConstant()) // x counts only where a has that value
+    x = substituteDims(x, [&](StringRef name) { return name == a.getSymbol().getValue() ? b : DimExpr(); });
+  if (!x)
     return {};
   if (x == y || provablyEqual(a, b))
     return x;

@@ -377,6 +377,8 @@ static AxisSlice sliceAxis(MLIRContext *c, DimExpr dim, DimExpr start, DimExpr e
   auto fromEnd = [&](DimExpr at) -> DimExpr {
     if (std::optional<int64_t> constant = at.getConstant())
       return *constant < 0 ? addDims(at, dim) : at;
+    if (lowerBound(at) >= 0)
+      return at;
     DimExpr beyond = addDims(dim, constantDim(c, 1));
     at = maxDims(minDims(at, beyond), mulDims(beyond, minusOne));
     return selectLtDims(at, zero, addDims(at, dim), at);

@@ -19,6 +19,12 @@ func.func private @folded(
 func.func private @decided(
   tensor<?x?x7xf32, #dlc.info<[max(seq + 1, 1), min(seq, seq + 3), select_lt(seq, 0, 3, 7)]>>)
 
+// A broadcast of seq with what a table of 256 rows has of it is seq wherever it is possible at all.
+// CHECK-LABEL: func.func private @chosen
+// CHECK-SAME: [seq, min(256, seq), n]
+func.func private @chosen(
+  tensor<?x?x?xf32, #dlc.info<[select_eq(seq, 1, min(256, seq), seq), min(256, min(257, seq)), min(n, max(n, k))]>>)
+
 // CHECK-LABEL: func.func private @names
 // CHECK-SAME: ["p2o.Dim 0" * 2, scaled_floor(h, 4611686018427387904)]
 func.func private @names(tensor<?x?xf32, #dlc.info<["p2o.Dim 0" * 2, scaled_floor(h, 4611686018427387904)]>>)

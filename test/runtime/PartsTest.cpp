@@ -273,8 +273,9 @@ TEST(Arena, NoOverlapWhateverTheLifetimes) {
       ASSERT_EQ(blocks[i].offset % 64, 0u);
       ASSERT_GE(blocks[i].bytes, before[i].bytes);
       ASSERT_LE(blocks[i].offset + blocks[i].bytes, end);
-      if (i < fixedCount)
+      if (i < fixedCount) {
         ASSERT_EQ(blocks[i].offset, before[i].offset);
+      }
       for (uint32_t j = 0; j < i; ++j) {
         if (i < fixedCount || blocks[i].firstStage > blocks[j].lastStage || blocks[j].firstStage > blocks[i].lastStage)
           continue;
