@@ -55,7 +55,7 @@ struct AllocateScratch : PassWrapper<AllocateScratch, OperationPass<ModuleOp>> {
     // An allocation has one place for its whole life, so none may still be used when it is made the next time.
     WalkResult walked = func.walk([&](scf::ForOp loop) {
       for (auto [argument, yielded] : llvm::zip(loop.getRegionIterArgs(), loop.getYieldedValues()))
-        if (isa<BaseMemRefType>(argument.getType()) && yielded != argument && loop->isProperAncestor(yielded.getParentBlock()->getParentOp())) {
+        if (isa<BaseMemRefType>(argument.getType()) && yielded != argument && loop->isAncestor(yielded.getParentBlock()->getParentOp())) {
           loop.emitError("a buffer changes place from one iteration to the next");
           return WalkResult::interrupt();
         }

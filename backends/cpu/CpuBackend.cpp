@@ -84,6 +84,7 @@ public:
     // On memory.
     code.addPass(createBufferizeKernelsPass());
     code.addPass(createCanonicalizerPass());
+    code.addPass(createCSEPass()); // a result that is in its place already is copied onto itself: by one name, it is nothing
     code.addPass(createAllocateScratchPass());
     code.addPass(createLowerToLoopsPass());
     code.addPass(createMapTilesPass());
@@ -126,7 +127,6 @@ public:
     tensor::registerValueBoundsOpInterfaceExternalModels(registry);
     vector::registerValueBoundsOpInterfaceExternalModels(registry);
 
-    registerConvertToLLVMDependentDialectLoading(registry);
     arith::registerConvertArithToLLVMInterface(registry);
     cf::registerConvertControlFlowToLLVMInterface(registry);
     registerConvertFuncToLLVMInterface(registry);
@@ -135,6 +135,7 @@ public:
     registerConvertMemRefToLLVMInterface(registry);
     ub::registerConvertUBToLLVMInterface(registry);
     vector::registerConvertVectorToLLVMInterface(registry);
+    registerConvertToLLVMDependentDialectLoading(registry); // asks the dialects for the interfaces above
     registerBuiltinDialectTranslation(registry);
     registerLLVMDialectTranslation(registry);
   }

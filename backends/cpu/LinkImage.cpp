@@ -103,7 +103,8 @@ private:
 /// Runs the linker. Nothing is printed, the process goes on whatever happens.
 Error runLinker(ArrayRef<std::string> arguments) {
 #if DLC_HAVE_LIBLLD
-  // LLD keeps its state in globals: one link at a time, and none after it crashed.
+  // LLD keeps its state in globals: one link at a time, and none after it crashed. It also resets all options of LLVM's command
+  // line library; a program that uses that has to have read its own before.
   static std::mutex mutex;
   static bool usable = true;
   std::lock_guard<std::mutex> lock(mutex);

@@ -33,8 +33,13 @@ void bindInit(OpOperand &operand, Value destination, RewriterBase &rewriter) {
     rewriter.modifyOpInPlace(operand.getOwner(), [&] { operand.set(destination); });
     return;
   }
-  if (!op)
+  if (!op) {
+    // An operand, which is not to be written: the destination starts as a copy of it.
+    rewriter.setInsertionPoint(operand.getOwner());
+    auto copy = linalg::CopyOp::create(rewriter, operand.getOwner()->getLoc(), init, destination);
+    rewriter.modifyOpInPlace(operand.getOwner(), [&] { operand.set(copy->getResult(0)); });
     return;
+  }
   // The chain goes on through an op that writes its own init. One with other uses is made anew for this one: a fill for
   // instance, that CSE shared.
   auto style = dyn_cast<DestinationStyleOpInterface>(op);

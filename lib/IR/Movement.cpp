@@ -59,7 +59,7 @@ LogicalResult ConcatOp::shape(ShapeContext &context) {
         return failure();
     }
     if (!dims[*axis])
-      return context.emitError() << "the concatenated dim does not fit 64 bits";
+      return context.emitError() << "the concatenated dim does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
   }
   context.setResult(0, context.elementType(0), dims);
   if (dims.size() != 1)
@@ -185,6 +185,9 @@ static void keepValues(ShapeContext &context) {
 // Reshape and the ops that expand into it
 //===----------------------------------------------------------------------===//
 
+/// The longest list of dims that a message shows.
+static constexpr size_t kReadable = 80;
+
 Form ReshapeOp::form() { return Form::View; }
 Role ReshapeOp::role() { return Role::Movement; }
 bool ReshapeOp::readsData(unsigned operand) { return operand == 0; }
@@ -226,15 +229,20 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   if (inferred && hasZero && getAllowzero())
     return context.emitError() << "the shape " << toString(*shape) << " holds -1 beside 0 with allowzero; the -1 cannot be inferred";
   if (!total || !known)
-    return context.emitError() << "the number of elements does not fit 64 bits";
-  DimExpr rest = known == zero ? zero : floorDivDims(total, selectEqDims(known, zero, one, known));
+    return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+  // Where the known dims divide the operand's as expressions, the quotient is the rest, whatever their values.
+  DimExpr rest = known == zero ? zero : floorDivDims(total, known);
+  if (rest && rest.getKind() == DimKind::FloorDiv)
+    rest = floorDivDims(total, selectEqDims(known, zero, one, known));
   for (DimExpr &dim : dims)
     dim = dim == minusOne ? rest : maybeInferred ? selectEqDims(dim, minusOne, rest, dim) : dim;
   DimExpr product = productOfDims(c, dims);
   if (!rest || !product)
-    return context.emitError() << "the number of elements does not fit 64 bits";
-  if (failed(context.requireEqual(total, product, "a tensor of dims " + toString(x) + " cannot be reshaped to " + toString(dims) +
-                                                      ": it has {0} elements, not {1}")))
+    return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+  // Dims that only a run decides are long expressions, which would tell nobody anything.
+  std::string to = toString(dims);
+  std::string target = to.size() <= kReadable ? " to " + to : "";
+  if (failed(context.requireEqual(total, product, "a tensor of dims " + toString(x) + " cannot be reshaped" + target + ": it has {0} elements, not {1}")))
     return failure();
   context.setResult(0, context.elementType(0), dims);
   keepValues(context);
@@ -269,7 +277,7 @@ LogicalResult FlattenOp::shape(ShapeContext &context) {
   setAxis(*axis);
   DimExpr rows = productOfDims(getContext(), ArrayRef(x).take_front(*axis)), columns = productOfDims(getContext(), ArrayRef(x).drop_front(*axis));
   if (!rows || !columns)
-    return context.emitError() << "the number of elements does not fit 64 bits";
+    return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
   context.setResult(0, context.elementType(0), {rows, columns});
   return success();
 }
@@ -347,7 +355,7 @@ Role SizeOp::role() { return Role::Opaque; }
 LogicalResult SizeOp::shape(ShapeContext &context) {
   DimExpr size = productOfDims(getContext(), context.dims(0));
   if (!size)
-    return context.emitError() << "the number of elements does not fit 64 bits";
+    return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
   context.setResult(0, IntegerType::get(getContext(), 64), {});
   context.setValues(0, {size});
   return success();
@@ -443,7 +451,7 @@ static FailureOr<SmallVector<AxisSlice>> slicesOf(SliceOp op, ShapeContext &cont
       return context.emitError() << "the step of axis " << *at << " is 0", failure();
     slices[*at] = sliceAxis(c, x[*at], start, end, step);
     if (!slices[*at].start || !slices[*at].size)
-      return context.emitError() << "a bound of axis " << *at << " does not fit 64 bits", failure();
+      return context.emitError() << "a bound of axis " << *at << " does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)", failure();
   }
   return slices;
 }

@@ -166,7 +166,7 @@ LogicalResult MeanOp::expand(RewriterBase &rewriter) {
   for (int64_t axis : getAxes())
     count = mulDims(count, dims[axis]);
   if (!count)
-    return emitOpError("the number of averaged elements does not fit 64 bits");
+    return emitOpError("the number of averaged elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)");
   auto scalar = RankedTensorType::get({}, rewriter.getI64Type());
   Value elements = FromDimsOp::create(rewriter, loc, scalar, rewriter.getArrayAttr({count}));
   Value divisor = CastOp::create(rewriter, loc, RankedTensorType::get({}, type.getElementType()), elements, type.getElementType());

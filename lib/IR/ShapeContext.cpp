@@ -128,7 +128,7 @@ LogicalResult ShapeContext::requireEqual(DimExpr a, DimExpr b, const Twine &mess
 
 LogicalResult ShapeContext::require(DimExpr condition, DimExpr a, DimExpr b, const Twine &message) {
   if (!condition || !a || !b)
-    return emitError() << "a dimension does not fit 64 bits";
+    return emitError() << "a dimension does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
   std::string text = message.str();
   if (std::optional<int64_t> constant = condition.getConstant()) {
     if (*constant)

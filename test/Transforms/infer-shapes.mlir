@@ -59,3 +59,16 @@ func.func @backwards(%x: tensor<?xf32, #dlc.info<[n]>>) -> tensor<*xf32> {
   %0 = dlc.slice %x, %start, %end axes(%axes : tensor<1xi64>) steps(%steps : tensor<1xi64>) : (tensor<?xf32, #dlc.info<[n]>>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// Folding axes together again and again keeps the dims short.
+// CHECK-LABEL: func.func @fold_axes
+// CHECK: -> tensor<?x?xf32, #dlc.info<[a, b * c]>>
+// CHECK: -> tensor<?x?xf32, #dlc.info<[b * c, a]>>
+// CHECK: -> tensor<?x?xf32, #dlc.info<[b * c, a]>>
+func.func @fold_axes(%x: tensor<?x?x?xf32, #dlc.info<[a, b, c]>>) -> tensor<*xf32> {
+  %fold = dlc.constant<dense<[0, -1]> : tensor<2xi64>> : tensor<2xi64>
+  %0 = dlc.reshape %x, %fold {allowzero = false} : (tensor<?x?x?xf32, #dlc.info<[a, b, c]>>, tensor<2xi64>) -> tensor<*xf32>
+  %1 = dlc.transpose %0 : (tensor<*xf32>) -> tensor<*xf32>
+  %2 = dlc.reshape %1, %fold {allowzero = false} : (tensor<*xf32>, tensor<2xi64>) -> tensor<*xf32>
+  return %2 : tensor<*xf32>
+}

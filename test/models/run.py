@@ -44,7 +44,7 @@ MODELS = {"mlp": block.mlp, "block": block.block}
 BATCHES, LENGTHS = (1, 3, 17), (1, 7, 128)
 PHASES = ("import", "clean", "precision", "fuse", "plan", "schedule", "codegen", "finish")
 RTOL, ATOL = 1e-4, 2e-5
-SECONDS_A_TEST = 120
+SECONDS_A_TEST = 180
 GRAPHS, ALL_GRAPHS = 60, 1000
 TOLERANCE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-7}
 
@@ -221,7 +221,7 @@ def test_same_build(name, jobs):
         folder = pathlib.Path(tempfile.mkdtemp(dir=bench.folder, prefix="another folder "))
         shutil.copy(bench.modules / f"{name}.onnx", folder)
         done = subprocess.run([str(bench.dlc.program), "compile", f"{name}.onnx", "-o", "out.dlcm", "--jobs", str(jobs)],
-                              cwd=folder, capture_output=True, text=True, timeout=SECONDS_A_TEST)
+                              cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
             raise Failed(f"exit code {done.returncode}\n{done.stderr}")
         built = (folder / "out.dlcm").read_bytes()
@@ -317,7 +317,7 @@ def compile_models(options, folder):
         for name in MODELS:
             onnx.save(model_of(name), folder / f"{name}.onnx")
             try:
-                check(dlc("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.dlcm", timeout=300), "compile")
+                check(dlc("compile", folder / f"{name}.onnx", "-o", folder / f"{name}.dlcm"), "compile")
                 variants[name] = [v.target for v in dlcrt.Module(folder / f"{name}.dlcm").variants if v.reason is None]
             except (Failed, driver.Crash, driver.Hang, dlcrt.DlcrtError) as error:
                 failures[name] = str(error)

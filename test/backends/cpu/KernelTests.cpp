@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelRunner.h"
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
@@ -120,6 +121,85 @@ TEST_P(Kernels, MatmulWithEpilogue) {
           }
       }
     }
+}
+
+/// Batches of i8 products summed up in i32, without an epilogue; unsigned times signed. `mapB` chooses columns or terms side by side.
+TEST_P(Kernels, IntegerContraction) {
+  for (bool transposed : {false, true}) {
+    std::string text = R"(
+    plan.kernel @k operands 2 destinations 1 scalars 4 {kind = #plan.kind<contraction, 1>, schedule = #plan.schedule<tiles = [1, 5, 0]>,
+        plan.dims = [array<i64: 0, 1, 3>, array<i64: 0, DIMS>, array<i64: 0, 1, 2>]}
+        (%a: tensor<?x?x?xi8>, %b: tensor<?x?x?xi8>, %d: tensor<?x?x?xi32>, %batch: index, %m: index, %n: index, %k: index) {
+      %zero = arith.constant 0 : i32
+      %f = linalg.fill ins(%zero : i32) outs(%d : tensor<?x?x?xi32>) -> tensor<?x?x?xi32>
+      %c = linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (b, MAP)>, affine_map<(b, m, n, k) -> (b, m, n)>],
+                           iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+          ins(%a, %b : tensor<?x?x?xi8>, tensor<?x?x?xi8>) outs(%f : tensor<?x?x?xi32>) {
+      ^bb0(%x: i8, %y: i8, %s: i32):
+        %xx = arith.extui %x : i8 to i32
+        %yy = arith.extsi %y : i8 to i32
+        %p = arith.muli %xx, %yy : i32
+        %q = arith.addi %s, %p : i32
+        linalg.yield %q : i32
+      } -> tensor<?x?x?xi32>
+      plan.yield %c : tensor<?x?x?xi32>
+    })";
+    text.replace(text.find("DIMS"), 4, transposed ? "2, 3" : "3, 2");
+    text.replace(text.find("MAP"), 3, transposed ? "n, k" : "k, n");
+    KernelRunner runner(text, GetParam());
+    ASSERT_EQ(runner.error, "");
+    for (auto [batch, m, n, k] : {std::array<int64_t, 4>{1, 1, 1, 1}, {3, 7, 33, 20}, {2, 5, 4, 70}, {2, 11, 17, 0}}) {
+      std::vector<uint8_t> a(batch * m * k);
+      std::vector<int8_t> b(batch * k * n);
+      for (size_t i = 0; i < a.size(); ++i)
+        a[i] = i * 37;
+      for (size_t i = 0; i < b.size(); ++i)
+        b[i] = i * 91;
+      std::vector<int32_t> d(batch * m * n, 77);
+      runner.run("k", {a.data(), b.data(), d.data()}, {batch, m, n, k}, 0, batch * ((m + 4) / 5));
+      for (int64_t l = 0; l < batch; ++l)
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t j = 0; j < n; ++j) {
+            int32_t sum = 0;
+            for (int64_t t = 0; t < k; ++t)
+              sum += a[(l * m + i) * k + t] * b[transposed ? (l * n + j) * k + t : (l * k + t) * n + j];
+            ASSERT_EQ(d[(l * m + i) * n + j], sum) << transposed << " " << n << " " << k;
+          }
+    }
+  }
+}
+
+/// f64: a matrix times a vector, with what was in the result before as the start.
+TEST_P(Kernels, MatrixTimesVector) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 3 destinations 1 scalars 2 {kind = #plan.kind<contraction, 0>, schedule = #plan.schedule<tiles = [9]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 1>, array<i64: 0>, array<i64: 0>]}
+        (%a: tensor<?x?xf64>, %x: tensor<?xf64>, %y: tensor<?xf64>, %d: tensor<?xf64>, %m: index, %k: index) {
+      %c = linalg.generic {indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (k)>, affine_map<(m, k) -> (m)>],
+                           iterator_types = ["parallel", "reduction"]} ins(%a, %x : tensor<?x?xf64>, tensor<?xf64>) outs(%y : tensor<?xf64>) {
+      ^bb0(%x0: f64, %y0: f64, %s: f64):
+        %p = arith.mulf %x0, %y0 : f64
+        %q = arith.addf %p, %s : f64
+        linalg.yield %q : f64
+      } -> tensor<?xf64>
+      plan.yield %c : tensor<?xf64>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  for (auto [m, k] : {std::pair<int64_t, int64_t>{1, 1}, {10, 3}, {29, 67}, {4, 0}}) {
+    std::vector<double> a(m * k), x(k), y(m), d(m, 99);
+    for (auto *v : {&a, &x, &y})
+      for (size_t i = 0; i < v->size(); ++i)
+        (*v)[i] = int(i * 29 % 23) - 11;
+    auto before = y;
+    runner.run("k", {a.data(), x.data(), y.data(), d.data()}, {m, k}, 0, (m + 8) / 9);
+    EXPECT_EQ(y, before);
+    for (int64_t i = 0; i < m; ++i) {
+      double sum = y[i];
+      for (int64_t t = 0; t < k; ++t)
+        sum += a[i * k + t] * x[t];
+      ASSERT_EQ(d[i], sum) << m << "x" << k;
+    }
+  }
 }
 
 /// bf16 in plain integers: compilers' libraries do not always have its conversions.

@@ -1,4 +1,4 @@
-// RUN: dlc-opt --bufferize-kernels --canonicalize %s | FileCheck %s
+// RUN: dlc-opt --bufferize-kernels --canonicalize --cse --canonicalize %s | FileCheck %s
 
 // In place: no copy, no memory of its own; sizes are the scalars.
 // CHECK-LABEL: func.func @inplace(

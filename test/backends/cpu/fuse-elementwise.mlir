@@ -46,7 +46,7 @@ func.func @expensive(%x: tensor<8x?xf32>, %y: tensor<8xf32>, %d: tensor<8x?xf32>
 // CHECK-LABEL: func.func @forms
 // CHECK: %[[F:.*]] = linalg.fill
 // CHECK: %[[M:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]{{.*}} outs(%[[F]]
-// CHECK: linalg.generic {{.*}} ins(%[[M]], %{{.*}} : {{.*}}) outs(%{{.*}} : tensor<4x4xf32>)
+// CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[M]] : {{.*}}) outs(%{{.*}} : tensor<4x4xf32>)
 func.func @forms(%x: tensor<4x4xf32>, %y: tensor<4x4xf32>, %d: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %zero = arith.constant 0.0 : f32
   %0 = linalg.fill ins(%zero : f32) outs(%d : tensor<4x4xf32>) -> tensor<4x4xf32>
