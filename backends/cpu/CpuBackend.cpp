@@ -78,6 +78,8 @@ public:
     code.addPass(createCanonicalizerPass());
     code.addPass(createCSEPass());
     code.addPass(createVectorizeContractionsPass());
+    code.addPass(createCanonicalizerPass()); // what was cut is dead now
+    code.addPass(createVectorizeReductionsPass());
     code.addPass(createCanonicalizerPass());
     code.addPass(createCSEPass());
 
@@ -142,8 +144,8 @@ public:
 
   void registerPasses() const final {
     for (auto create : {createOutlineCodePass, createFuseElementwisePass, createTileKernelsPass, createDecomposeKernelOpsPass,
-                        createVectorizeContractionsPass, createBufferizeKernelsPass, createAllocateScratchPass, createLowerToLoopsPass,
-                        createMapTilesPass, createLowerMathPass})
+                        createVectorizeContractionsPass, createVectorizeReductionsPass, createBufferizeKernelsPass,
+                        createAllocateScratchPass, createLowerToLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);
     registerPass([] { return createEmitImagePass(); });
   }

@@ -57,9 +57,11 @@ std::optional<int> importNumber(StringRef name) {
 struct WidenRemainder : OpRewritePattern<arith::RemFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::RemFOp op, PatternRewriter &rewriter) const final {
-    if (op.getType().getIntOrFloatBitWidth() >= 32)
+    if (getElementTypeOrSelf(op.getType()).getIntOrFloatBitWidth() >= 32)
       return failure();
     Type f32 = rewriter.getF32Type();
+    if (auto vector = dyn_cast<VectorType>(op.getType()))
+      f32 = vector.clone(f32);
     Value x = arith::ExtFOp::create(rewriter, op.getLoc(), f32, op.getLhs()), y = arith::ExtFOp::create(rewriter, op.getLoc(), f32, op.getRhs());
     rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), arith::RemFOp::create(rewriter, op.getLoc(), x, y));
     return success();
@@ -68,14 +70,15 @@ struct WidenRemainder : OpRewritePattern<arith::RemFOp> {
 
 
 /// Our own polynomials for f32 (their coefficients are minimax fits of the relative error, made for this file), and what the
-/// upstream ones need in addition. Scalars; LLVM vectorises.
+/// upstream ones need in addition. On scalars and on vectors.
 class Approximator {
 public:
   explicit Approximator(Operation *op) : op(op), b(op->getLoc(), op) {}
 
   void run() {
     Value x = op->getOperand(0);
-    if (!x.getType().isF32())
+    shape = dyn_cast<VectorType>(x.getType());
+    if (!getElementTypeOrSelf(x).isF32())
       return;
     Value result = llvm::TypeSwitch<Operation *, Value>(op)
                        .Case([&](math::ExpOp) { return exp(x); })
@@ -91,15 +94,19 @@ public:
   }
 
 private:
-  Value f(double value) { return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value))); }
-  Value i(int32_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); }
+  Type like(Type element) { return shape ? shape.clone(element) : element; }
+  Value constant(TypedAttr value) {
+    return arith::ConstantOp::create(b, shape ? TypedAttr(DenseElementsAttr::get(shape.clone(value.getType()), value)) : value);
+  }
+  Value f(double value) { return constant(b.getF32FloatAttr(float(value))); }
+  Value i(int32_t value) { return constant(b.getI32IntegerAttr(value)); }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
   Value less(Value x, Value y) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y); }
   Value select(Value c, Value x, Value y) { return arith::SelectOp::create(b, c, x, y); }
   Value copySign(Value x, Value sign) { return math::CopySignOp::create(b, x, sign); }
-  Value bits(Value x) { return arith::BitcastOp::create(b, b.getI32Type(), x); }
+  Value bits(Value x) { return arith::BitcastOp::create(b, like(b.getI32Type()), x); }
   Value polynomial(Value x, ArrayRef<double> coefficients) { // from the highest power down
     Value sum = f(coefficients.front());
     for (double c : coefficients.drop_front())
@@ -109,7 +116,7 @@ private:
   /// 2^n for -127 < n <= 127.
   Value power(Value n) {
     Value shifted = arith::ShLIOp::create(b, arith::AddIOp::create(b, n, i(127)), i(23));
-    return arith::BitcastOp::create(b, b.getF32Type(), shifted);
+    return arith::BitcastOp::create(b, like(b.getF32Type()), shifted);
   }
 
   /// exp(x) = 2^n e^r, x = n ln 2 + r, |r| <= ln 2 / 2. Within 1 ulp, denormal results included.
@@ -150,6 +157,7 @@ private:
 
   Operation *op;
   ImplicitLocOpBuilder b;
+  VectorType shape; // null: scalars
 };
 
 struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
@@ -174,7 +182,7 @@ struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
     Value imports = func.getArgument(func.getNumArguments() - 4); // scratch, imports, status, begin, end
     llvm::SmallDenseMap<int, Value> functions;
     for (Operation *op : ops) {
-      Type type = op->getResult(0).getType();
+      Type type = getElementTypeOrSelf(op->getResult(0));
       std::optional<int> number;
       if (StringRef name = importName(op); !name.empty() && (type.isF32() || type.isF64()))
         number = importNumber(type.isF64() ? name.str() : name.str() + "f");
@@ -188,15 +196,29 @@ struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
         function = LLVM::LoadOp::create(b, func.getLoc(), ptr, address);
       }
       b.setInsertionPoint(op);
-      SmallVector<Value> operands{function};
-      llvm::append_range(operands, op->getOperands());
-      auto signature = LLVM::LLVMFunctionType::get(type, SmallVector<Type>(op->getOperandTypes()));
-      auto call = LLVM::CallOp::create(b, op->getLoc(), signature, operands);
-      using Effect = LLVM::ModRefInfo;
-      call.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(context, SmallVector<Effect>(6, Effect::NoModRef)));
-      call.setNoUnwind(true);
-      call.setWillReturn(true);
-      op->replaceAllUsesWith(call);
+      auto call = [&](ValueRange arguments) {
+        SmallVector<Value> operands{function};
+        llvm::append_range(operands, arguments);
+        auto result = LLVM::CallOp::create(b, op->getLoc(), LLVM::LLVMFunctionType::get(type, SmallVector<Type>(arguments.getTypes())), operands);
+        using Effect = LLVM::ModRefInfo;
+        result.setMemoryEffectsAttr(LLVM::MemoryEffectsAttr::get(context, SmallVector<Effect>(6, Effect::NoModRef)));
+        result.setNoUnwind(true);
+        result.setWillReturn(true);
+        return result.getResult();
+      };
+      Value result;
+      if (auto vector = dyn_cast<VectorType>(op->getResult(0).getType())) { // lane by lane
+        result = arith::ConstantOp::create(b, op->getLoc(), b.getZeroAttr(vector));
+        for (int64_t lane = 0; lane < vector.getDimSize(0); ++lane) {
+          SmallVector<Value> arguments;
+          for (Value operand : op->getOperands())
+            arguments.push_back(vector::ExtractOp::create(b, op->getLoc(), operand, ArrayRef<int64_t>{lane}));
+          result = vector::InsertOp::create(b, op->getLoc(), call(arguments), result, ArrayRef<int64_t>{lane});
+        }
+      } else {
+        result = call(op->getOperands());
+      }
+      op->replaceAllUsesWith(ValueRange{result});
       op->erase();
     }
     return success();

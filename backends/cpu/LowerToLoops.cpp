@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 
 using namespace mlir;
 
@@ -58,21 +59,31 @@ linalg::GenericOp orderLoops(linalg::GenericOp op, RewriterBase &rewriter) {
   return succeeded(interchanged) ? *interchanged : op;
 }
 
-/// Sums and products over a reduction loop may be taken in any order: without that, no vector can hold several of their terms.
-void allowReassociation(linalg::GenericOp op) {
-  if (!op.getNumReductionLoops())
-    return;
-  Operation *yield = op.getBody()->getTerminator();
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    BlockArgument sum = op.getMatchingBlockArgument(&init);
-    Operation *combine = yield->getOperand(init.getOperandNumber() - op.getNumDpsInputs()).getDefiningOp();
-    if (!isa_and_nonnull<arith::AddFOp, arith::MulFOp>(combine) || combine->getBlock() != op.getBody() || !sum.hasOneUse() ||
-        !llvm::is_contained(combine->getOperands(), sum))
+/// Where the innermost loop strides through an operand along which another loop is contiguous (a transpose), both go in small
+/// squares: then all of a cache line is used while it is near.
+linalg::GenericOp cutIntoSquares(linalg::GenericOp op, RewriterBase &rewriter) {
+  constexpr int64_t kSquare = 16;
+  unsigned inner = op.getNumLoops() - 1;
+  std::optional<unsigned> other;
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    if (!map.isProjectedPermutation() || map.getNumResults() < 2 || !map.isFunctionOfDim(inner))
       continue;
-    auto flags = cast<arith::ArithFastMathInterface>(combine);
-    combine->setAttr(flags.getFastMathAttrName(), arith::FastMathFlagsAttr::get(op.getContext(), flags.getFastMathFlagsAttr().getValue() |
-                                                                                                     arith::FastMathFlags::reassoc));
+    unsigned last = cast<AffineDimExpr>(map.getResults().back()).getPosition();
+    if (last != inner)
+      other = last;
   }
+  auto ranges = op.getStaticLoopRanges();
+  auto isShort = [&](unsigned loop) { return !ShapedType::isDynamic(ranges[loop]) && ranges[loop] <= kSquare; };
+  if (!other || op.getNumReductionLoops() || isShort(inner) || isShort(*other))
+    return op;
+  SmallVector<OpFoldResult> sizes(op.getNumLoops(), rewriter.getIndexAttr(0));
+  sizes[inner] = sizes[*other] = rewriter.getIndexAttr(kSquare);
+  auto tiled = scf::tileUsingSCF(rewriter, cast<TilingInterface>(op.getOperation()), scf::SCFTilingOptions().setTileSizes(sizes));
+  if (failed(tiled))
+    return op;
+  rewriter.eraseOp(op);
+  return cast<linalg::GenericOp>(tiled->tiledOps.front());
 }
 
 struct LowerToLoops : PassWrapper<LowerToLoops, OperationPass<ModuleOp>> {
@@ -94,8 +105,11 @@ struct LowerToLoops : PassWrapper<LowerToLoops, OperationPass<ModuleOp>> {
       }
       rewriter.setInsertionPoint(op);
       if (auto generic = dyn_cast<linalg::GenericOp>(op.getOperation())) {
-        allowReassociation(generic);
-        op = orderLoops(generic, rewriter);
+        generic = orderLoops(generic, rewriter);
+        rewriter.setInsertionPoint(generic);
+        if (generic.getNumLoops() > 1)
+          generic = cutIntoSquares(generic, rewriter);
+        op = generic;
         rewriter.setInsertionPoint(op);
       }
       if (failed(linalg::linalgOpToLoops(rewriter, op))) {

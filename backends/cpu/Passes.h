@@ -38,6 +38,7 @@ std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 std::unique_ptr<mlir::Pass> createTileKernelsPass();
 std::unique_ptr<mlir::Pass> createDecomposeKernelOpsPass();
 std::unique_ptr<mlir::Pass> createVectorizeContractionsPass();
+std::unique_ptr<mlir::Pass> createVectorizeReductionsPass();
 std::unique_ptr<mlir::Pass> createBufferizeKernelsPass();
 std::unique_ptr<mlir::Pass> createAllocateScratchPass();
 std::unique_ptr<mlir::Pass> createLowerToLoopsPass();

@@ -170,8 +170,9 @@ private:
     auto result = scf::tileConsumerAndFuseProducersUsingSCF(rewriter, cast<TilingInterface>(root), options);
     if (failed(result) || result->loops.empty())
       return false;
-    for (LoopLikeOpInterface loop : result->loops)
-      loop->setAttr(kCutAttr, rewriter.getUnitAttr());
+    auto forall = cast<scf::ForallOp>(result->loops.front());
+    forall->setAttr(kCutAttr, rewriter.getUnitAttr());
+    useOwnDestinations(forall);
     for (auto [from, to] : result->replacements)
       rewriter.replaceUsesWithIf(from, to, [&](OpOperand &use) { return use.getOwner() == ret; });
     // Gone, even if they may raise a status: the tiles do that now.
@@ -185,6 +186,31 @@ private:
           erased = true;
         }
     return true;
+  }
+
+  /// Fused producers still start from the destinations as they are outside of the loop, where they would have to be copied. What
+  /// a destination holds at first means nothing: they start from the tile of the result that their consumer writes, else from
+  /// memory of their own.
+  void useOwnDestinations(scf::ForallOp forall) {
+    SmallVector<tensor::ExtractSliceOp> own, foreign;
+    forall.walk([&](tensor::ExtractSliceOp slice) {
+      auto argument = dyn_cast<BlockArgument>(slice.getSource());
+      if (argument && argument.getOwner() == forall.getBody())
+        own.push_back(slice);
+      else if (argument && argument.getOwner()->getParentOp() == func && llvm::is_contained(forall.getOutputs(), argument))
+        foreign.push_back(slice);
+    });
+    for (tensor::ExtractSliceOp slice : foreign) {
+      auto same = llvm::find_if(own, [&](tensor::ExtractSliceOp other) {
+        return forall.getTiedOpOperand(cast<BlockArgument>(other.getSource()))->get() == slice.getSource() &&
+               other.isSameAs(slice, [](OpFoldResult a, OpFoldResult b) { return isEqualConstantIntOrValue(a, b); });
+      });
+      rewriter.setInsertionPoint(slice);
+      if (same != own.end())
+        rewriter.modifyOpInPlace(slice, [&] { slice.getSourceMutable().assign((*same).getSource()); });
+      else
+        rewriter.replaceOpWithNewOp<tensor::EmptyOp>(slice, slice.getMixedSizes(), slice.getType().getElementType());
+    }
   }
 
   func::FuncOp func;

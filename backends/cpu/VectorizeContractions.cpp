@@ -19,6 +19,7 @@
 //
 // Other contractions stay as they are.
 
+#include "BodyEvaluator.h"
 #include "Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -65,9 +66,7 @@ bool isSumOfProducts(linalg::GenericOp op) {
       Operation *product = sum->getOperand(1 - i).getDefiningOp();
       if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product))
         return false;
-      return llvm::all_of(body.without_terminator(), [](Operation &inner) {
-        return inner.getNumResults() == 1 && inner.hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(&inner);
-      });
+      return BodyEvaluator::isElementwise(op);
     }
   return false;
 }
@@ -152,7 +151,7 @@ private:
     SmallVector<Value> sums;
     for (int64_t i = 0; i < rows; ++i) {
       set(i, 0);
-      sums.push_back(start ? widen(start, columns) : read(op.getDpsInits()[0], c.map(2), columns));
+      sums.push_back(start ? widen(rewriter, loc, start, columns) : read(op.getDpsInits()[0], c.map(2), columns));
     }
     sums = loops(reductions, sums, [&](ValueRange before) {
       set(0, 0);
@@ -174,7 +173,7 @@ private:
     Type type = op.getBody()->getArgument(2).getType();
     Value start = startOf(c.op), none = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
     // Vectors of partial sums, then one number for each element.
-    SmallVector<Value> sums(rows * columns, widen(none, vector));
+    SmallVector<Value> sums(rows * columns, widen(rewriter, loc, none, vector));
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
         set(i, j);
@@ -209,10 +208,10 @@ private:
     });
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
-        Value lanes = sums[i * columns + j], number = sums[(rows + i) * columns + j];
-        Value total = isa<FloatType>(type)
-                          ? Value(vector::ReductionOp::create(rewriter, loc, vector::CombiningKind::ADD, lanes, number, arith::FastMathFlags::reassoc))
-                          : Value(vector::ReductionOp::create(rewriter, loc, vector::CombiningKind::ADD, lanes, number));
+        auto add = [&](Value x, Value y) {
+          return isa<FloatType>(type) ? Value(arith::AddFOp::create(rewriter, loc, x, y)) : Value(arith::AddIOp::create(rewriter, loc, x, y));
+        };
+        Value total = add(sums[(rows + i) * columns + j], combineLanes(rewriter, loc, sums[i * columns + j], add));
         set(i, j);
         write(total);
       }
@@ -229,16 +228,7 @@ private:
       result.push_back(indices[cast<AffineDimExpr>(e).getPosition()]);
     return result;
   }
-  Value widen(Value scalar, int64_t lanes) {
-    return lanes == 1 ? scalar : Value(vector::BroadcastOp::create(rewriter, loc, VectorType::get(lanes, scalar.getType()), scalar));
-  }
-  Value read(Value from, AffineMap map, int64_t lanes) {
-    if (lanes == 1)
-      return tensor::ExtractOp::create(rewriter, loc, from, at(map));
-    Type element = cast<RankedTensorType>(from.getType()).getElementType();
-    Value padding = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
-    return vector::TransferReadOp::create(rewriter, loc, VectorType::get(lanes, element), from, at(map), padding, ArrayRef<bool>{true});
-  }
+  Value read(Value from, AffineMap map, int64_t lanes) { return readLanes(rewriter, loc, from, at(map), lanes); }
   void write(Value value) {
     if (isa<VectorType>(value.getType()))
       into = vector::TransferWriteOp::create(rewriter, loc, value, into, at(c.map(2)), ArrayRef<bool>{true}).getResult();
@@ -271,51 +261,24 @@ private:
                 [&](ValueRange inner) { return loops(numbers.drop_front(), inner, body); });
   }
 
-  /// The body of the contraction. A value is a scalar until it meets a vector.
+  /// The body of the contraction: sum + narrow * wide.
   Value multiplyAdd(Value narrow, Value wide, Value sum) {
-    Block &body = *op.getBody();
-    IRMapping map;
-    map.map(body.getArgument(c.narrow), narrow);
-    map.map(body.getArgument(c.wide), wide);
-    map.map(body.getArgument(2), sum);
-    Operation *add = body.getTerminator()->getOperand(0).getDefiningOp();
-    Value term = add->getOperand(add->getOperand(0) == body.getArgument(2) ? 1 : 0);
-    bool fuse = isa<arith::MulFOp>(term.getDefiningOp()) && term.hasOneUse();
-    for (Operation &inner : body.without_terminator()) {
-      if (&inner == add || (fuse && &inner == term.getDefiningOp()))
-        continue;
-      map.map(inner.getResult(0), apply(inner, map));
+    BodyEvaluator body(rewriter, op);
+    body.setArgument(c.narrow, narrow);
+    body.setArgument(c.wide, wide);
+    body.setArgument(2, sum);
+    Operation *add = op.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+    Operation *term = add->getOperand(add->getOperand(0) == op.getBody()->getArgument(2) ? 1 : 0).getDefiningOp();
+    if (!isa<arith::MulFOp>(term) || !term->hasOneUse()) {
+      body.run();
+      return body.lookup(add->getResult(0));
     }
-    if (!fuse)
-      return apply(*add, map);
     // fmuladd: fused where that is one instruction, a product and a sum elsewhere.
-    Value x = map.lookupOrDefault(term.getDefiningOp()->getOperand(0)), y = map.lookupOrDefault(term.getDefiningOp()->getOperand(1));
-    x = like(x, sum), y = like(y, sum);
+    body.run({add, term});
+    Value x = widenLike(rewriter, loc, body.lookup(term->getOperand(0)), sum), y = widenLike(rewriter, loc, body.lookup(term->getOperand(1)), sum);
     if (isa<VectorType>(sum.getType()))
       return vector::FMAOp::create(rewriter, loc, x, y, sum);
     return LLVM::FMulAddOp::create(rewriter, loc, x, y, sum);
-  }
-
-  Value like(Value value, Value model) {
-    auto type = dyn_cast<VectorType>(model.getType());
-    return type && !isa<VectorType>(value.getType()) ? widen(value, type.getDimSize(0)) : value;
-  }
-
-  Value apply(Operation &inner, IRMapping &map) {
-    SmallVector<Value> operands;
-    Value wide;
-    for (Value operand : inner.getOperands()) {
-      operands.push_back(map.lookupOrDefault(operand));
-      if (isa<VectorType>(operands.back().getType()))
-        wide = operands.back();
-    }
-    Type type = inner.getResult(0).getType();
-    if (wide) {
-      for (Value &operand : operands)
-        operand = like(operand, wide);
-      type = VectorType::get(cast<VectorType>(wide.getType()).getShape(), type);
-    }
-    return rewriter.create(inner.getLoc(), inner.getName().getIdentifier(), operands, type, inner.getAttrs())->getResult(0);
   }
 
   RewriterBase &rewriter;

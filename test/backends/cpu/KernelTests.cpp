@@ -342,6 +342,68 @@ TEST_P(Kernels, Reductions) {
     }
 }
 
+/// What is known of sizes does not change a single bit, neither of sums nor of products of matrices.
+TEST_P(Kernels, SameBitsForStaticAndDynamicSizes) {
+  auto text = [](bool isStatic) {
+    std::string text = R"(
+    #row = affine_map<(i, j) -> (i)>
+    plan.kernel @sum operands 1 destinations 2 scalars 2 {kind = #plan.kind<reduction, 1>, plan.dims = [array<i64: 0, 1>, array<i64: 0>, array<i64: 1>]}
+        (%x: tensor<MxNxf32>, %d: tensor<Mxf32>, %e: tensor<Nxf32>, %m: index, %n: index) {
+      %zero = arith.constant 0.0 : f32
+      %f = linalg.fill ins(%zero : f32) outs(%d : tensor<Mxf32>) -> tensor<Mxf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, #row], iterator_types = ["parallel", "reduction"]}
+          ins(%x : tensor<MxNxf32>) outs(%f : tensor<Mxf32>) {
+      ^bb0(%a: f32, %s: f32):
+        %t = math.tanh %a : f32
+        %p = arith.mulf %t, %a : f32
+        %q = arith.addf %p, %s : f32
+        linalg.yield %q : f32
+      } -> tensor<Mxf32>
+      %g = linalg.fill ins(%zero : f32) outs(%e : tensor<Nxf32>) -> tensor<Nxf32>
+      %h = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, #row], iterator_types = ["parallel", "reduction"]}
+          ins(%x : tensor<MxNxf32>) outs(%g : tensor<Nxf32>) {
+      ^bb0(%a: f32, %s: f32):
+        %q = arith.addf %a, %s : f32
+        linalg.yield %q : f32
+      } -> tensor<Nxf32>
+      plan.yield %c, %h : tensor<Mxf32>, tensor<Nxf32>
+    }
+    plan.kernel @product operands 2 destinations 1 scalars 2 {kind = #plan.kind<contraction, 1>, plan.dims = [array<i64: 0, 1>, array<i64: 0, 1>, array<i64: 0, 0>]}
+        (%x: tensor<MxNxf32>, %y: tensor<MxNxf32>, %d: tensor<MxMxf32>, %m: index, %n: index) {
+      %zero = arith.constant 0.0 : f32
+      %f = linalg.fill ins(%zero : f32) outs(%d : tensor<MxMxf32>) -> tensor<MxMxf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j)>],
+                           iterator_types = ["parallel", "parallel", "reduction"]}
+          ins(%x, %y : tensor<MxNxf32>, tensor<MxNxf32>) outs(%f : tensor<MxMxf32>) {
+      ^bb0(%a: f32, %b: f32, %s: f32):
+        %p = arith.mulf %a, %b : f32
+        %q = arith.addf %p, %s : f32
+        linalg.yield %q : f32
+      } -> tensor<MxMxf32>
+      plan.yield %c : tensor<MxMxf32>
+    })";
+    for (auto [from, to] : {std::pair<std::string, std::string>{"MxMx", isStatic ? "7x7x" : "?x?x"}, {"MxNx", isStatic ? "7x45x" : "?x?x"},
+                            {"<Mx", isStatic ? "<7x" : "<?x"}, {"<Nx", isStatic ? "<45x" : "<?x"}})
+      for (size_t at; (at = text.find(from)) != std::string::npos;)
+        text.replace(at, from.size(), to);
+    return text;
+  };
+  KernelRunner fixed(text(true), GetParam()), dynamic(text(false), GetParam());
+  ASSERT_EQ(fixed.error, "");
+  ASSERT_EQ(dynamic.error, "");
+  auto x = randomFloats(7 * 45), y = randomFloats(7 * 45, 2);
+  std::vector<float> sums[2], columns[2], products[2];
+  for (int i : {0, 1}) {
+    const KernelRunner &runner = i ? fixed : dynamic;
+    sums[i].resize(7), columns[i].resize(45), products[i].resize(49);
+    runner.run("sum", {x.data(), sums[i].data(), columns[i].data()}, {7, 45}, 0, 1);
+    runner.run("product", {x.data(), y.data(), products[i].data()}, {7, 45}, 0, 1);
+  }
+  EXPECT_EQ(sums[0], sums[1]);
+  EXPECT_EQ(columns[0], columns[1]);
+  EXPECT_EQ(products[0], products[1]);
+}
+
 /// max, exp(x - max), its sum, and the quotient, in one kernel: intermediates of a dynamic size are computed twice, not stored.
 TEST_P(Kernels, SoftmaxInOneKernel) {
   KernelRunner runner(R"(

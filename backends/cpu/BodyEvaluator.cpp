@@ -1,0 +1,67 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "BodyEvaluator.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace dlc::cpu {
+
+bool BodyEvaluator::isElementwise(linalg::GenericOp op) {
+  return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+    return inner.getNumResults() == 1 && inner.hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(&inner) &&
+           inner.getResult(0).getType().isIntOrFloat();
+  });
+}
+
+void BodyEvaluator::run(ArrayRef<Operation *> left) {
+  for (Operation &inner : op.getBody()->without_terminator())
+    if (!llvm::is_contained(left, &inner))
+      map.map(inner.getResult(0), apply(inner));
+}
+
+Value BodyEvaluator::apply(Operation &inner) {
+  SmallVector<Value> operands;
+  Value wide;
+  for (Value operand : inner.getOperands()) {
+    operands.push_back(lookup(operand));
+    if (isa<VectorType>(operands.back().getType()))
+      wide = operands.back();
+  }
+  Type type = inner.getResult(0).getType();
+  if (wide) {
+    for (Value &operand : operands)
+      operand = widenLike(builder, inner.getLoc(), operand, wide);
+    type = VectorType::get(cast<VectorType>(wide.getType()).getShape(), type);
+  }
+  return builder.create(inner.getLoc(), inner.getName().getIdentifier(), operands, type, inner.getAttrs())->getResult(0);
+}
+
+Value widen(OpBuilder &b, Location loc, Value scalar, int64_t lanes) {
+  return lanes == 1 ? scalar : Value(vector::BroadcastOp::create(b, loc, VectorType::get(lanes, scalar.getType()), scalar));
+}
+
+Value widenLike(OpBuilder &b, Location loc, Value value, Value model) {
+  auto type = dyn_cast<VectorType>(model.getType());
+  return type && !isa<VectorType>(value.getType()) ? widen(b, loc, value, type.getDimSize(0)) : value;
+}
+
+Value combineLanes(OpBuilder &b, Location loc, Value lanes, function_ref<Value(Value, Value)> combine) {
+  for (int64_t half = cast<VectorType>(lanes.getType()).getDimSize(0) / 2; half >= 1; half /= 2)
+    lanes = combine(vector::ExtractStridedSliceOp::create(b, loc, lanes, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1}),
+                    vector::ExtractStridedSliceOp::create(b, loc, lanes, ArrayRef<int64_t>{half}, ArrayRef<int64_t>{half}, ArrayRef<int64_t>{1}));
+  return vector::ExtractOp::create(b, loc, lanes, ArrayRef<int64_t>{0});
+}
+
+Value readLanes(OpBuilder &b, Location loc, Value tensor, ValueRange indices, int64_t lanes) {
+  if (lanes == 1)
+    return tensor::ExtractOp::create(b, loc, tensor, indices);
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Value padding = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  return vector::TransferReadOp::create(b, loc, VectorType::get(lanes, element), tensor, indices, padding, ArrayRef<bool>{true});
+}
+
+} // namespace dlc::cpu

@@ -1,0 +1,49 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// The body of a linalg.generic, computed on vectors: what the passes that emit vectors share.
+
+#ifndef DLC_BACKENDS_CPU_BODYEVALUATOR_H
+#define DLC_BACKENDS_CPU_BODYEVALUATOR_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace dlc::cpu {
+
+/// Values are scalars or vectors of one length; a scalar is widened when it meets a vector.
+class BodyEvaluator {
+public:
+  BodyEvaluator(mlir::OpBuilder &builder, mlir::linalg::GenericOp op) : builder(builder), op(op) {}
+
+  /// Whether every op of the body works element by element, so that all this is possible.
+  static bool isElementwise(mlir::linalg::GenericOp op);
+
+  void setArgument(unsigned i, mlir::Value value) { map.map(op.getBody()->getArgument(i), value); }
+  /// Computes all of the body but the ops in `left`, and what only they need, if it has to.
+  void run(llvm::ArrayRef<mlir::Operation *> left = {});
+  mlir::Value lookup(mlir::Value value) const { return map.lookupOrDefault(value); }
+
+  /// A copy of `inner` for the values that its operands have now.
+  mlir::Value apply(mlir::Operation &inner);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::linalg::GenericOp op;
+  mlir::IRMapping map;
+};
+
+/// `scalar` in all of `lanes` lanes; itself for one.
+mlir::Value widen(mlir::OpBuilder &b, mlir::Location loc, mlir::Value scalar, int64_t lanes);
+/// `value`, widened if `model` is a vector and it is none.
+mlir::Value widenLike(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Value model);
+/// All lanes combined, always in the same order: halves with halves. `lanes` is a vector of a power of two.
+mlir::Value combineLanes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lanes,
+                         llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
+/// One element, or `lanes` from there on, of a tensor.
+mlir::Value readLanes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::ValueRange indices, int64_t lanes);
+
+} // namespace dlc::cpu
+
+#endif
