@@ -131,11 +131,11 @@ struct MapTiles : PassWrapper<MapTiles, OperationPass<ModuleOp>> {
       if (argument.use_empty())
         continue;
       // Uses change before the memref is built from the argument itself.
-      Value placeholder = UnrealizedConversionCastOp::create(b, loc, type, ValueRange{}).getResult(0);
-      argument.replaceAllUsesWith(placeholder);
+      Value standIn = UnrealizedConversionCastOp::create(b, loc, type, ValueRange{}).getResult(0);
+      argument.replaceAllUsesWith(standIn);
       Value memory = makeMemRef(b, loc, converter, type, argument, sizes);
-      placeholder.replaceAllUsesWith(memory);
-      placeholder.getDefiningOp()->erase();
+      standIn.replaceAllUsesWith(memory);
+      standIn.getDefiningOp()->erase();
     }
 
     SmallVector<scf::ForallOp> cut;
