@@ -299,6 +299,22 @@ def add_common_arguments(parser):
     parser.add_argument("--filter", metavar="REGEX", help="only those whose name matches")
 
 
+def write_results(path, passed, unexpected, **more):
+    """The JSON that test/report.py reads, if it asked for it."""
+    if path:
+        path.write_text(json.dumps({"passed": passed, "failed": len(unexpected), "unexpected": unexpected, **more}))
+
+
+def cannot_load(options):
+    """Says so, and that nothing failed, where Python cannot load the build's library: one with sanitizers needs a program with them."""
+    cache = options.build / "CMakeCache.txt"
+    sanitize = re.search(r"^DLC_SANITIZE:\w+=(.+)$", cache.read_text(), re.M) if cache.exists() else None
+    if sanitize:
+        print(f"not run: a library with sanitizers ({sanitize[1]}) cannot be loaded into Python")
+        write_results(options.json, 0, [])
+    return bool(sanitize)
+
+
 def matches(pattern, name):
     """Whether a test is meant by --filter, which is a regular expression, or else simply a part of the name."""
     if not pattern:

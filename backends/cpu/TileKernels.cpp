@@ -123,7 +123,12 @@ private:
       std::optional<SmallVector<int64_t>> sizes;
       if (!op || !(sizes = tilesOfLoops(op, tiles)))
         return false;
-      if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
+      // Nothing to cut where nothing is computed. (A size of 0 means something else to upstream.)
+      auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation());
+      if (llvm::is_contained(cast<RankedTensorType>(yielded.getType()).getShape(), 0) ||
+          (linalgOp && llvm::is_contained(linalgOp.getStaticLoopRanges(), 0)))
+        return false;
+      if (linalgOp)
         for (OpOperand &init : linalgOp.getDpsInitsMutable())
           if (!coversCutLoops(linalgOp.getMatchingIndexingMap(&init), *sizes))
             return false;

@@ -47,10 +47,14 @@ struct Contraction {
   AffineMap map(unsigned operand) const { return linalg::GenericOp(op).getIndexingMapsArray()[operand]; }
 };
 
+/// Dims, each at most once, and the constant 0 where an operand is broadcast.
+bool isSimple(AffineMap map) { return map.isProjectedPermutation(/*allowZeroInResults=*/true); }
+
 std::optional<unsigned> lastDim(AffineMap map) {
-  if (!map.getNumResults() || !map.isProjectedPermutation())
-    return std::nullopt;
-  return cast<AffineDimExpr>(map.getResults().back()).getPosition();
+  if (map.getNumResults())
+    if (auto last = dyn_cast<AffineDimExpr>(map.getResults().back()))
+      return last.getPosition();
+  return std::nullopt;
 }
 
 bool uses(AffineMap map, unsigned loop) { return map.isFunctionOfDim(loop); }
@@ -72,12 +76,13 @@ bool isSumOfProducts(linalg::GenericOp op) {
 }
 
 std::optional<Contraction> match(linalg::GenericOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.getNumReductionLoops() || !isSumOfProducts(op))
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.getNumReductionLoops() || !isSumOfProducts(op) ||
+      llvm::is_contained(op.getStaticLoopRanges(), 0))
     return std::nullopt;
   Contraction c;
   c.op = op;
   auto column = lastDim(c.map(2));
-  if (!column || !c.map(0).isProjectedPermutation() || !c.map(1).isProjectedPermutation())
+  if (!column || !c.map(2).isProjectedPermutation() || !isSimple(c.map(0)) || !isSimple(c.map(1)))
     return std::nullopt;
   c.column = *column;
   if (!uses(c.map(0), c.column) && lastDim(c.map(1)) == c.column)
@@ -225,7 +230,7 @@ private:
   SmallVector<Value> at(AffineMap map) {
     SmallVector<Value> result;
     for (AffineExpr e : map.getResults())
-      result.push_back(indices[cast<AffineDimExpr>(e).getPosition()]);
+      result.push_back(isa<AffineDimExpr>(e) ? indices[cast<AffineDimExpr>(e).getPosition()] : zero);
     return result;
   }
   Value read(Value from, AffineMap map, int64_t lanes) { return readLanes(rewriter, loc, from, at(map), lanes); }

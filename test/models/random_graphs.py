@@ -132,7 +132,7 @@ class RandomGraph:
 
     def other(self, dtype, dims):
         """A value of this type and dims: an input if the dims can be said in a signature, else a weight."""
-        if all(dim.name or dim.size == 1 for dim in dims) and self.chance(0.5) and len(self.arguments) < 4:
+        if all(dim.name or dim.size == 1 for dim in dims) and self.chance(0.5) and len(self.arguments) < 6:
             return self.argument(dtype, dims)
         return self.weight(self.data(dtype, [dim.size for dim in dims]))
 
@@ -346,8 +346,12 @@ class RandomGraph:
             y = self.other(x.dtype, [rows, x.dims[-2]])
             attributes["bound"] = max(1, 2 * x.bound * max(1, x.dims[-2].size))
             return self.add("MatMul", [y, x], x, dims=x.dims[:-2] + [rows, x.dims[-1]], **attributes)
-        batch = [dim if self.chance(0.6) else ONE for dim in x.dims[:-2]] if kind == "batched" and x.rank > 2 else []
-        y = self.other(x.dtype, batch + [inner, columns])
+        # A batch dim that is a symbol here and a number there would be refused: it may or may not be one to repeat.
+        batch = [dim if self.chance(0.6) and not dim.name else ONE for dim in x.dims[:-2]] if kind == "batched" and x.rank > 2 else []
+        if kind == "batched" and len(x.dims) > 2 and all(dim.name or dim is ONE for dim in x.dims) and columns.name:
+            y = self.argument(x.dtype, x.dims[:-2] + [inner, columns])
+        else:
+            y = self.other(x.dtype, batch + [inner, columns])
         return self.add("MatMul", [x, y], x, dims=x.dims[:-1] + [columns], **attributes)
 
     def transpose(self, x):

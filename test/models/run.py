@@ -281,7 +281,7 @@ def smallest(bench, graph, target):
             part = graph.up_to(graph.made[name])
             try:
                 run_graph(bench, part, target)
-            except Failed as failed:
+            except (Failed, driver.Crash, driver.Hang) as failed:
                 return part, str(failed)
     return graph, None
 
@@ -293,7 +293,7 @@ def test_random(seed):
         graph = random_graphs.RandomGraph(seed)
         try:
             return run_graph(bench, graph, target)
-        except Failed as failed:
+        except (Failed, driver.Crash, driver.Hang) as failed:
             part, text = smallest(bench, graph, target)
             folder = bench.options.build / "test-logs" / "random_graphs" / str(seed)
             part.save(folder)
@@ -335,12 +335,12 @@ def all_tests(options, variants):
                 for threads in (1, 2):
                     tests.append((f"{said}, {'variant ' + variant if variant else 'the best variant'}, {threads} thread{'s'[threads == 1:]}",
                                   test_values(name, shape, variant, threads)))
-        tests.append((f"{name}: one instance at all shapes in turn", test_one_instance(name, shapes)))
-        tests.append((f"{name}: inspect shows the plan that runs", test_inspect(name, shapes[-1])))
-        tests += [(f"{name}: in two goes at phase {phase}", test_round_trip(name, phase)) for phase in PHASES]
-        tests += [(f"{name}: the same module from another folder with --jobs {jobs}", test_same_build(name, jobs)) for jobs in (1, 2)]
+        tests.append((f"{name}, one instance at all shapes in turn", test_one_instance(name, shapes)))
+        tests.append((f"{name}, inspect shows the plan that runs", test_inspect(name, shapes[-1])))
+        tests += [(f"{name}, in two goes at phase {phase}", test_round_trip(name, phase)) for phase in PHASES]
+        tests += [(f"{name}, the same module from another folder with --jobs {jobs}", test_same_build(name, jobs)) for jobs in (1, 2)]
     if "block" in variants:
-        tests.append(("block: inputs that disagree on 'seq' are refused", test_disagreement))
+        tests.append(("block, inputs that disagree on 'seq' are refused", test_disagreement))
     tests += [(f"random graph {seed}", test_random(seed)) for seed in range(ALL_GRAPHS if options.all else GRAPHS)]
     return tests
 
@@ -350,6 +350,8 @@ def main():
     driver.add_common_arguments(parser)
     options = parser.parse_args()
     options.build = options.build.resolve()
+    if driver.cannot_load(options):
+        return 0
     start = time.monotonic()
     passed, failures, remarks = 0, [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -387,8 +389,7 @@ def main():
         names = [name for name, remark in remarks if remark == what]
         print(f"{what}, so values were not checked: {len(names)} times ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})")
     print(f"models: {passed} passed, {len(failures)} failed in {time.monotonic() - start:.0f} s")
-    if options.json:
-        options.json.write_text(json.dumps({"passed": passed, "failed": len(failures), "unexpected": [f"{n}: {t}" for n, t in failures]}))
+    driver.write_results(options.json, passed, [f"{name}: {text}" for name, text in failures])
     return 0 if not failures else 1
 
 

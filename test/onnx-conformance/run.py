@@ -26,7 +26,6 @@ also if it passes now: `--update` writes the list anew (with --filter: only the 
 import argparse
 import collections
 import contextlib
-import json
 import os
 import pathlib
 import re
@@ -246,6 +245,8 @@ def main():
     driver.add_common_arguments(parser)
     parser.add_argument("--update", action="store_true", help="write expected.txt as things are now")
     options = parser.parse_args()
+    if driver.cannot_load(options):
+        return 0
     start = time.monotonic()
     everything = collect()
     collected = time.monotonic() - start
@@ -264,7 +265,7 @@ def main():
 
     print_table(cases, results)
     slowest = sorted(results.items(), key=lambda item: -item[1][2])[:5]
-    print("slowest: " + ", ".join(f"{name} {seconds:.1f} s" for name, (_, _, seconds) in slowest))
+    print("slowest: " * bool(slowest) + ", ".join(f"{name} {seconds:.1f} s" for name, (_, _, seconds) in slowest))
     totals = collections.Counter(kind for kind, _, _ in results.values())
     for line in unexpected:
         print(f"UNEXPECTED {line}")
@@ -274,10 +275,9 @@ def main():
         write_expected(results, known, expected)
         print(f"wrote {EXPECTED}")
         unexpected = []
-    if options.json:
-        options.json.write_text(json.dumps({
-            "passed": len(cases) - sum(u.partition(": ")[0] in results for u in unexpected), "failed": len(unexpected), "unexpected": unexpected,
-            "classes": dict(totals), "results": {name: {"class": kind, "reason": reason} for name, (kind, reason, _) in results.items()}}))
+    driver.write_results(options.json, len(cases) - sum(line.partition(": ")[0] in results for line in unexpected), unexpected,
+                         classes=dict(totals),
+                         results={name: {"class": kind, "reason": reason} for name, (kind, reason, _) in results.items()})
     return 0 if not unexpected else 1
 
 

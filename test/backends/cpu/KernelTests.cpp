@@ -169,6 +169,38 @@ TEST_P(Kernels, IntegerContraction) {
   }
 }
 
+/// An operand that all batches share, spelled as one with a batch dim of 1.
+TEST_P(Kernels, BroadcastBatch) {
+  KernelRunner runner(R"(
+    plan.kernel @k operands 2 destinations 1 scalars 4 {kind = #plan.kind<contraction, 1>, schedule = #plan.schedule<tiles = [1, 8, 16]>,
+        plan.dims = [array<i64: 0, 1, 3>, array<i64: -1, 3, 2>, array<i64: 0, 1, 2>]}
+        (%a: tensor<?x?x?xf32>, %b: tensor<1x?x?xf32>, %d: tensor<?x?x?xf32>, %batch: index, %m: index, %n: index, %k: index) {
+      %zero = arith.constant 0.0 : f32
+      %f = linalg.fill ins(%zero : f32) outs(%d : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (0, k, n)>, affine_map<(b, m, n, k) -> (b, m, n)>],
+                           iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+          ins(%a, %b : tensor<?x?x?xf32>, tensor<1x?x?xf32>) outs(%f : tensor<?x?x?xf32>) {
+      ^bb0(%x: f32, %y: f32, %s: f32):
+        %p = arith.mulf %x, %y : f32
+        %q = arith.addf %s, %p : f32
+        linalg.yield %q : f32
+      } -> tensor<?x?x?xf32>
+      plan.yield %c : tensor<?x?x?xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  int64_t batch = 3, m = 9, n = 21, k = 6;
+  auto a = randomFloats(batch * m * k), b = randomFloats(k * n, 2);
+  std::vector<float> d(batch * m * n);
+  runner.run("k", {a.data(), b.data(), d.data()}, {batch, m, n, k}, 0, batch * 2 * 2);
+  for (int64_t i = 0; i < batch * m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t t = 0; t < k; ++t)
+        sum += double(a[i * k + t]) * b[t * n + j];
+      ASSERT_NEAR(d[i * n + j], sum, 1e-5);
+    }
+}
+
 /// f64: a matrix times a vector, with what was in the result before as the start.
 TEST_P(Kernels, MatrixTimesVector) {
   KernelRunner runner(R"(
@@ -582,6 +614,40 @@ TEST_P(Kernels, RankZeroAndCopies) {
   runner.run("copy", {from.data(), a.data(), b.data()}, {5}, 0, 1);
   EXPECT_EQ(a, from);
   EXPECT_EQ(b, from);
+}
+
+/// Sizes of 0 that are known: nothing, or the start of a sum.
+TEST_P(Kernels, StaticZeroSizes) {
+  KernelRunner runner(R"(
+    plan.kernel @nothing operands 1 destinations 1 scalars 1 {kind = #plan.kind<elementwise, 0>, schedule = #plan.schedule<tiles = [0, 4]>,
+        plan.dims = [array<i64: -1, 0>, array<i64: -1, 0>]} (%x: tensor<0x?xf32>, %d: tensor<0x?xf32>, %n: index) {
+      %r = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+          ins(%x : tensor<0x?xf32>) outs(%d : tensor<0x?xf32>) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.negf %a : f32
+        linalg.yield %s : f32
+      } -> tensor<0x?xf32>
+      plan.yield %r : tensor<0x?xf32>
+    }
+    plan.kernel @product operands 2 destinations 1 scalars 1 {kind = #plan.kind<contraction, 1>, schedule = #plan.schedule<tiles = [2, 0]>,
+        plan.dims = [array<i64: 0, -1>, array<i64: -1, -1>, array<i64: 0, -1>]} (%x: tensor<?x0xf32>, %y: tensor<0x3xf32>, %d: tensor<?x3xf32>, %m: index) {
+      %two = arith.constant 2.0 : f32
+      %f = linalg.fill ins(%two : f32) outs(%d : tensor<?x3xf32>) -> tensor<?x3xf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                           iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %y : tensor<?x0xf32>, tensor<0x3xf32>) outs(%f : tensor<?x3xf32>) {
+      ^bb0(%a: f32, %b: f32, %s: f32):
+        %p = arith.mulf %a, %b : f32
+        %q = arith.addf %s, %p : f32
+        linalg.yield %q : f32
+      } -> tensor<?x3xf32>
+      plan.yield %c : tensor<?x3xf32>
+    })", GetParam());
+  ASSERT_EQ(runner.error, "");
+  float x = 1, d[6] = {};
+  runner.run("nothing", {&x, &x}, {4}, 0, 0);
+  runner.run("product", {nullptr, nullptr, d}, {2}, 0, 1);
+  for (float v : d)
+    EXPECT_EQ(v, 2);
 }
 
 TEST_P(Kernels, Scan) {
