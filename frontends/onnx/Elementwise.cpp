@@ -7,6 +7,8 @@
 
 #include "ElementType.h"
 #include "OpTable.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Movement.h"
 
 using namespace mlir;
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpTable.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Movement.h"
 
 using namespace mlir;
 

@@ -4,6 +4,7 @@
 #include "NodeReader.h"
 #include "ElementType.h"
 #include "Weights.h"
+#include "dlc/IR/Elementwise.h"
 #include "onnx/onnx_pb.h"
 
 using namespace mlir;

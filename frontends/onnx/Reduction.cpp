@@ -3,6 +3,9 @@
 
 #include "ElementType.h"
 #include "OpTable.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Movement.h"
+#include "dlc/IR/Reduction.h"
 
 using namespace mlir;
 

@@ -5,6 +5,9 @@
 // Constants and ranges, and operators that leave nothing behind in inference.
 
 #include "OpTable.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Movement.h"
+#include "dlc/IR/Reduction.h"
 #include "onnx/onnx_pb.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/Contraction.h"
 #include "dlc/IR/LowerContext.h"
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -9,7 +9,17 @@
 
 using namespace mlir;
 
+#define GET_OP_CLASSES
+#include "dlc/IR/Contraction.cpp.inc"
+
 namespace dlc {
+
+void DlcDialect::addContractionOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/Contraction.cpp.inc"
+      >();
+}
 
 Form MatMulOp::form() { return Form::Lower; }
 Role MatMulOp::role() { return Role::Contraction; }

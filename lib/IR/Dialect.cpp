@@ -11,15 +11,11 @@
 using namespace mlir;
 
 #include "dlc/IR/DlcDialect.cpp.inc"
-#include "dlc/IR/DlcEnums.cpp.inc"
+#include "dlc/IR/ReduceKind.cpp.inc"
 #include "dlc/IR/DlcInterfaces.cpp.inc"
-#include "dlc/IR/KernelInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dlc/IR/DlcAttrs.cpp.inc"
-
-#define GET_OP_CLASSES
-#include "dlc/IR/DlcOps.cpp.inc"
 
 namespace dlc {
 
@@ -29,10 +25,12 @@ void DlcDialect::initialize() {
 #define GET_ATTRDEF_LIST
 #include "dlc/IR/DlcAttrs.cpp.inc"
       >();
-  addOperations<
-#define GET_OP_LIST
-#include "dlc/IR/DlcOps.cpp.inc"
-      >();
+  addStructureOps();
+  addElementwiseOps();
+  addContractionOps();
+  addReductionOps();
+  addMovementOps();
+  addKernelOps();
 }
 
 DimExpr elementwiseCost(Operation *op) {

@@ -4,12 +4,22 @@
 //
 // Shape rules of element-wise ops. Their computation is in Elementwise.td.
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/Elementwise.h"
 #include "dlc/IR/ShapeContext.h"
 
 using namespace mlir;
 
+#define GET_OP_CLASSES
+#include "dlc/IR/Elementwise.cpp.inc"
+
 namespace dlc {
+
+void DlcDialect::addElementwiseOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/Elementwise.cpp.inc"
+      >();
+}
 
 /// Values of small integer tensors flow through arithmetic, so that computed shapes resolve.
 static void propagateValues(ShapeContext &context, ArrayRef<DimExpr> resultDims) {

@@ -9,7 +9,19 @@
 
 using namespace mlir;
 
+#include "dlc/IR/KernelInterfaces.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dlc/IR/KernelOps.cpp.inc"
+
 namespace dlc {
+
+void DlcDialect::addKernelOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/KernelOps.cpp.inc"
+      >();
+}
 
 //===----------------------------------------------------------------------===//
 // Scan: tiled along all axes but its own.

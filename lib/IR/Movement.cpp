@@ -1,7 +1,8 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Movement.h"
 #include "dlc/IR/KernelOps.h"
 #include "dlc/IR/LowerContext.h"
 #include "dlc/IR/ShapeContext.h"
@@ -13,7 +14,17 @@
 
 using namespace mlir;
 
+#define GET_OP_CLASSES
+#include "dlc/IR/Movement.cpp.inc"
+
 namespace dlc {
+
+void DlcDialect::addMovementOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/Movement.cpp.inc"
+      >();
+}
 
 static Value indexConstant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
 

@@ -1,7 +1,8 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Reduction.h"
 #include "dlc/IR/KernelOps.h"
 #include "dlc/IR/LowerContext.h"
 #include "dlc/IR/ShapeContext.h"
@@ -10,7 +11,17 @@
 
 using namespace mlir;
 
+#define GET_OP_CLASSES
+#include "dlc/IR/Reduction.cpp.inc"
+
 namespace dlc {
+
+void DlcDialect::addReductionOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/Reduction.cpp.inc"
+      >();
+}
 
 /// Axes of a reduction, sorted and not negative, written back to the op so that later readers find them so.
 template <typename OpTy> static FailureOr<SmallVector<DimExpr>> reducedDims(OpTy op, ShapeContext &context) {

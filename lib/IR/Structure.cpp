@@ -6,7 +6,17 @@
 
 using namespace mlir;
 
+#define GET_OP_CLASSES
+#include "dlc/IR/Structure.cpp.inc"
+
 namespace dlc {
+
+void DlcDialect::addStructureOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/Structure.cpp.inc"
+      >();
+}
 
 void ConstantOp::build(OpBuilder &builder, OperationState &state, TypedAttr value) {
   build(builder, state, value.getType(), value);

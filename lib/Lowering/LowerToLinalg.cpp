@@ -1,7 +1,7 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/KernelOps.h"
 #include "dlc/IR/LowerContext.h"
 #include "dlc/IR/ShapeContext.h"
 #include "dlc/Lowering/Passes.h"

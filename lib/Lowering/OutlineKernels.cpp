@@ -1,7 +1,7 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/Movement.h"
 #include "dlc/Lowering/Passes.h"
 #include "dlc/Plan/Plan.h"
 #include "dlc/Support/CurrentWork.h"

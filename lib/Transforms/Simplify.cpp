@@ -4,7 +4,8 @@
 //
 // Patterns that name ops; each is right for static and symbolic dims alike.
 
-#include "dlc/IR/Dialect.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/Movement.h"
 #include "dlc/Transforms/Passes.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"

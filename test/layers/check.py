@@ -283,7 +283,7 @@ CLEAN = {
     "include/dlcrt/format.h": '#include "dlcrt/runtime.h"\n',
     "include/dlcrt/kernel_abi.h": "",
     "include/dlcrt/dlcrt.hpp": "#include <vector>\n",
-    "include/dlc/IR/DlcOps.td": 'include "mlir/IR/OpBase.td"\n',
+    "include/dlc/IR/Dlc.td": 'include "mlir/IR/OpBase.td"\n',
     "lib/IR/Private.h": "",
     "lib/IR/Dialect.cpp": '#include "Private.h"\n#include "dlc/IR/Dialect.h"\n// getenv("X"), std::cerr\n'
                           'const char *s = "cl::opt exit(1)";\nvoid f() { block.exit(1); on_exit(2); region->exit(); }\n',

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 //
-// The dlc dialect: its ops, the interface through which passes question them, and the store of weights.
+// The dlc dialect: the interface through which passes question its ops, the ops that hold the graph together, and the store of
+// weights. The other families of ops have headers of their own.
 
 #ifndef DLC_IR_DIALECT_H
 #define DLC_IR_DIALECT_H
@@ -43,10 +44,9 @@ DimExpr elementwiseCost(mlir::Operation *op);
 
 #include "dlc/IR/DlcDialect.h.inc"
 #include "dlc/IR/DlcInterfaces.h.inc"
-#include "dlc/IR/KernelInterfaces.h.inc"
 
 #define GET_OP_CLASSES
-#include "dlc/IR/DlcOps.h.inc"
+#include "dlc/IR/Structure.h.inc"
 
 namespace dlc {
 

@@ -24,6 +24,13 @@ def Dlc_Dialect : Dialect {
     /// The bytes of the weights that `#dlc.weight` attributes name.
     WeightStore &getWeights() { return *weights; }
   private:
+    // Each family's ops, in its own file.
+    void addStructureOps();
+    void addElementwiseOps();
+    void addContractionOps();
+    void addReductionOps();
+    void addMovementOps();
+    void addKernelOps();
     std::shared_ptr<WeightStore> weights;
   public:
   }];

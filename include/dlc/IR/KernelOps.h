@@ -7,5 +7,12 @@
 #define DLC_IR_KERNELOPS_H
 
 #include "dlc/IR/Dialect.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+#include "dlc/IR/KernelInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dlc/IR/KernelOps.h.inc"
 
 #endif

@@ -6,15 +6,7 @@
 #ifndef DLC_IR_REDUCTION
 #define DLC_IR_REDUCTION
 
-include "dlc/IR/Dlc.td"
-
-def Dlc_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines elements", [
-    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Prod", 1, "prod">, I32EnumAttrCase<"Max", 2, "max">,
-    I32EnumAttrCase<"Min", 3, "min">]> {
-  let cppNamespace = "::dlc";
-  let genSpecializedAttr = 0;
-}
-def Dlc_ReduceKindAttr : EnumAttr<Dlc_Dialect, Dlc_ReduceKind, "reduce_kind">;
+include "dlc/IR/ReduceKind.td"
 
 def Dlc_ReduceOp : Dlc_Op<"reduce", ["form", "role", "expand", "lower", "precision"], [Pure]> {
   let summary = "Combines the elements along axes; a NaN anywhere gives NaN in max and min";
