@@ -95,6 +95,11 @@ NodeInfo::Input Importer::resolve(Frame &frame, StringRef name) {
   if (!binding->value && binding->initializer) {
     llvm::Expected<TypedAttr> value = weights.read(*binding->initializer, /*take=*/true);
     if (value) {
+      // A branch may be the first to read it, and not the last: it stands outside of all branches.
+      OpBuilder::InsertionGuard guard(builder);
+      Operation *around = builder.getInsertionBlock()->getParentOp();
+      for (; around != function; around = around->getParentOp())
+        builder.setInsertionPoint(around);
       Location loc = NameLoc::get(builder.getStringAttr(printable(name)), fileLoc);
       binding->value = ConstantOp::create(builder, loc, *value).getResult();
     } else {

@@ -130,6 +130,7 @@ private:
 
   //===--- Control.cpp ---===//
   void importIf(const NodeInfo &info, Frame &frame);
+  llvm::SmallVector<mlir::Value> importBranch(const onnx::GraphProto &graph, Frame &frame, bool &poisoned);
 
   //===--- findings ---===//
   void report(const llvm::Twine &message); // about the node being imported

@@ -20,48 +20,43 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// The memory that a register names: the slot, output, input or constant behind its views.
-Value memoryOf(Value buffer) {
-  while (auto view = buffer.getDefiningOp<plan::ViewOp>())
-    buffer = view.getSource();
-  return buffer;
+/// Calls `visit` for the memory that a register names: the slot, output, input or constant behind its views and branches.
+void forEachMemory(Value buffer, llvm::function_ref<void(Value)> visit) {
+  if (auto view = buffer.getDefiningOp<plan::ViewOp>())
+    return forEachMemory(view.getSource(), visit);
+  if (auto branches = buffer.getDefiningOp<plan::IfOp>()) {
+    for (Region &region : branches->getRegions())
+      forEachMemory(region.front().getTerminator()->getOperand(cast<OpResult>(buffer).getResultNumber()), visit);
+    return;
+  }
+  visit(buffer);
 }
 
 struct Accesses {
   SmallVector<Value> reads, writes;
 };
 
-/// What an instruction does to memory; nothing for those that only name it.
+/// What an instruction does to memory; nothing for those that only name it, and for what stands in blocks of an instruction.
 Accesses accessesOf(Operation *op) {
   Accesses accesses;
-  auto reads = [&](ValueRange values) {
-    for (Value v : values)
-      accesses.reads.push_back(memoryOf(v));
-  };
-  auto writes = [&](ValueRange values) {
-    for (Value v : values)
-      accesses.writes.push_back(memoryOf(v));
+  auto add = [](SmallVectorImpl<Value> &list, ValueRange buffers) {
+    for (Value buffer : buffers)
+      forEachMemory(buffer, [&](Value memory) { list.push_back(memory); });
   };
   if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
-    reads(launch.getSources());
-    writes(launch.getDestinations());
+    add(accesses.reads, launch.getSources());
+    add(accesses.writes, launch.getDestinations());
   } else if (auto copy = dyn_cast<plan::CopyOp>(op)) {
-    reads(copy.getSource());
-    writes(copy.getDestination());
+    add(accesses.reads, copy.getSource());
+    add(accesses.writes, copy.getDestination());
   } else if (auto fill = dyn_cast<plan::FillOp>(op)) {
-    writes(fill.getDestination());
+    add(accesses.writes, fill.getDestination());
   } else if (auto read = dyn_cast<plan::ReadOp>(op)) {
-    reads(read.getSource());
+    add(accesses.reads, read.getSource());
   } else if (auto call = dyn_cast<plan::CallOp>(op)) {
-    reads(call.getSources());
-    writes(call.getDestinations());
+    add(accesses.reads, call.getSources());
+    add(accesses.writes, call.getDestinations());
   }
-  for (Region &region : op->getRegions()) // an if or loop counts as one instruction
-    for (Operation &inner : region.getOps()) {
-      Accesses more = accessesOf(&inner);
-      llvm::append_range(accesses.reads, more.reads);
-      llvm::append_range(accesses.writes, more.writes);
-    }
   return accesses;
 }
 
@@ -79,13 +74,13 @@ public:
     function.walk([&](plan::ReadOp read) { late.insert(read.getSymbol()); });
     function.walk([&](plan::LoopOp loop) { late.insert(loop.getIteration()); });
     insertDims();
-    countStages();
+    countStages(block);
     placeSlots();
   }
 
 private:
   void insertDims();
-  void countStages();
+  void countStages(Block &block);
   void placeSlots();
 
   plan::FuncOp function;
@@ -95,6 +90,7 @@ private:
     int64_t first = -1, last = -1;
   };
   DenseMap<Value, Life> lives;
+  int64_t stage = -1;
 };
 
 /// Every expression is evaluated as soon as its symbols are known: those of the inputs at the start, others behind their reads.
@@ -138,18 +134,31 @@ void Assignment::insertDims() {
   }
 }
 
-/// A stage takes instructions until one needs what another of the stage writes, or writes what another uses.
-void Assignment::countStages() {
+/// A stage takes instructions until one needs what another of the stage writes, or writes what another uses. An instruction with
+/// blocks ends the stage before it; those of its blocks follow each other, and behind it a new one begins.
+void Assignment::countStages(Block &block) {
   DenseSet<Value> read, written;
-  int64_t stage = -1;
+  bool isOpen = false;
   for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (op.getNumRegions() > 0) {
+      int64_t before = stage;
+      for (Region &region : op.getRegions())
+        countStages(region.front());
+      isOpen = false;
+      if (isa<plan::LoopOp>(op)) // what comes into the loop is needed until it ends
+        for (auto &[memory, life] : lives)
+          if (life.last > before && memory.getParentRegion() != &op.getRegion(0))
+            life.last = stage;
+      continue;
+    }
     Accesses accesses = accessesOf(&op);
     if (accesses.reads.empty() && accesses.writes.empty())
       continue;
     bool depends = llvm::any_of(accesses.reads, [&](Value v) { return written.contains(v); }) ||
                    llvm::any_of(accesses.writes, [&](Value v) { return written.contains(v) || read.contains(v); });
-    if (stage < 0 || depends) {
+    if (!isOpen || depends) {
       ++stage;
+      isOpen = true;
       OpBuilder builder(&op);
       plan::StageOp::create(builder, op.getLoc(), stage);
       read.clear();

@@ -59,7 +59,9 @@ public:
 
 private:
   LogicalResult visit(Operation &op);
+  LogicalResult visitAll(Block &block);
   LogicalResult outline(GroupOp group);
+  LogicalResult outline(IfOp op);
   LogicalResult writeOutputs(func::ReturnOp op);
   Value bufferOf(Value v);
   Value fill(FromDimsOp op);
@@ -106,8 +108,11 @@ LogicalResult Outliner::run() {
   builder.createBlock(&planFunction.getBody());
   for (BlockArgument argument : function.getArguments())
     buffers[argument] = plan::InputOp::create(builder, argument.getLoc(), plan::BufferType::get(context), argument.getArgNumber());
-  Block &block = function.getBody().front();
-  llvm::append_range(checks, block.getOps<CheckOp>());
+  return visitAll(function.getBody().front());
+}
+
+LogicalResult Outliner::visitAll(Block &block) {
+  checks.assign(block.getOps<CheckOp>().begin(), block.getOps<CheckOp>().end());
   addReadyChecks();
   for (Operation &op : block)
     if (failed(visit(op)))
@@ -170,6 +175,10 @@ LogicalResult Outliner::visit(Operation &op) {
     return success();
   if (auto group = dyn_cast<GroupOp>(op))
     return outline(group);
+  if (auto branches = dyn_cast<IfOp>(op))
+    return outline(branches);
+  if (isa<YieldOp>(op)) // its values are taken by who looks at the branch
+    return success();
   if (auto read = dyn_cast<ReadOp>(op)) {
     auto type = cast<RankedTensorType>(read.getX().getType());
     Value buffer = bufferOf(read.getX());
@@ -244,6 +253,39 @@ LogicalResult Outliner::outline(GroupOp group) {
   plan::YieldOp::create(outside, loc, clone->getResults());
   plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(context, name), sources, destinations, builder.getArrayAttr({}),
                          builder.getArrayAttr({}), nullptr, nullptr);
+  return success();
+}
+
+/// What a branch makes known (buffers, symbols) is known in it alone.
+LogicalResult Outliner::outline(IfOp op) {
+  Location loc = op.getLoc();
+  if (!op.getResolvedCondition())
+    return op.emitError() << "its condition is not resolved; run infer-shapes";
+  SmallVector<Type> types(op.getNumResults(), plan::BufferType::get(context));
+  auto branches = plan::IfOp::create(builder, loc, types, *op.getResolvedCondition());
+  for (auto [from, to] : llvm::zip_equal(op->getRegions(), branches->getRegions())) {
+    OpBuilder::InsertionGuard guard(builder);
+    auto outerBuffers = buffers;
+    auto outerSymbols = symbols;
+    auto outerChecks = std::move(checks);
+    builder.createBlock(&to);
+    if (failed(visitAll(from.front())))
+      return failure();
+    SmallVector<Value> views;
+    for (Value value : cast<YieldOp>(from.front().getTerminator()).getValues()) {
+      Value buffer = bufferOf(value);
+      DimExpr bytes = bytesOrError(cast<RankedTensorType>(value.getType()), loc);
+      if (!buffer || !bytes)
+        return op.emitError() << "a value of a branch has no buffer";
+      views.push_back(plan::ViewOp::create(builder, loc, plan::BufferType::get(context), buffer, constantDim(context, 0), bytes));
+    }
+    plan::YieldOp::create(builder, loc, views);
+    buffers = std::move(outerBuffers);
+    symbols = std::move(outerSymbols);
+    checks = std::move(outerChecks);
+  }
+  for (auto [result, buffer] : llvm::zip_equal(op.getResults(), branches.getBuffers()))
+    buffers[result] = buffer;
   return success();
 }
 

@@ -334,12 +334,31 @@ void ModuleReader::instruction(const Section &code, const dlcrt_instr &head, OpB
   }
   case DLCRT_OP_IF: {
     auto i = code.get<dlcrt_instr_if>(0);
-    auto op = plan::IfOp::create(b, loc, reg(i.condition));
+    // A register that both branches set is a result.
+    Region regions[2];
+    DenseMap<uint32_t, Value> set[2], before = buffers;
     OpBuilder inner(&context);
-    inner.createBlock(&op.getThenBlock());
-    block(code.slice(sizeof(i), i.then_bytes), inner);
-    inner.createBlock(&op.getElseBlock());
-    block(code.slice(sizeof(i) + uint64_t(i.then_bytes), i.else_bytes), inner);
+    for (auto [k, region] : llvm::enumerate(regions)) {
+      inner.createBlock(&region);
+      block(code.slice(sizeof(i) + (k ? uint64_t(i.then_bytes) : 0), k ? i.else_bytes : i.then_bytes), inner);
+      set[k] = std::exchange(buffers, before);
+    }
+    SmallVector<uint32_t> results;
+    for (auto [number, value] : set[0])
+      if (Value other = set[1].lookup(number); other && value.getParentRegion() == &regions[0] && other.getParentRegion() == &regions[1])
+        results.push_back(number);
+    llvm::sort(results);
+    auto op = plan::IfOp::create(b, loc, SmallVector<Type>(results.size(), bufferType), reg(i.condition));
+    for (auto [k, region] : llvm::enumerate(regions)) {
+      SmallVector<Value> values;
+      for (uint32_t number : results)
+        values.push_back(set[k].lookup(number));
+      inner.setInsertionPointToEnd(&region.front());
+      plan::YieldOp::create(inner, loc, values);
+      op->getRegion(k).takeBody(region);
+    }
+    for (auto [number, result] : llvm::zip_equal(results, op.getBuffers()))
+      buffers[number] = result;
     return;
   }
   case DLCRT_OP_LOOP: {

@@ -331,7 +331,11 @@ private:
   }
   template <typename T> void whole(uint16_t opcode, T value) { finish(start(opcode, value)); }
 
-  uint32_t define(Value buffer) { return buffers[buffer] = buffers.size(); }
+  uint32_t define(Value buffer) {
+    auto [entry, isNew] = buffers.try_emplace(buffer, bufferCount); // there already: a view that a branch yields
+    bufferCount += isNew;
+    return entry->second;
+  }
   uint32_t use(Value buffer) { return buffers.lookup(buffer); }
   uint32_t expr(DimExpr e) {
     std::optional<uint32_t> index = pool.find(e);
@@ -346,6 +350,7 @@ private:
   const llvm::StringMap<uint32_t> &kernels;
   ExprPool pool;
   DenseMap<Value, uint32_t> buffers;
+  uint32_t bufferCount = 0;
   Bytes out;
   dlcrt_plan_header header = {};
   DimExpr missing;
@@ -365,7 +370,7 @@ llvm::Error PlanWriter::write() {
     return error;
   header.late_symbol_count = pool.symbols.size() - functionSymbols;
   header.expr_count = pool.nodes.size();
-  header.buffer_count = buffers.size();
+  header.buffer_count = bufferCount;
   header.instruction_bytes = out.size();
   module.plans.append(header);
   module.plans.appendAll(ArrayRef(pool.nodes));
@@ -457,6 +462,14 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
       out.append(expr(e));
     finish(at);
   } else if (auto i = dyn_cast<plan::IfOp>(inner)) {
+    // Both branches leave a result in the same register.
+    for (Value result : i.getBuffers())
+      for (Region &region : i->getRegions()) {
+        Value yielded = region.front().getTerminator()->getOperand(cast<OpResult>(result).getResultNumber());
+        auto view = yielded.getDefiningOp<plan::ViewOp>();
+        if (!view || view->getParentRegion() != &region || !buffers.try_emplace(yielded, define(result)).second)
+          return failed("a branch yields a buffer that is no view of its own");
+      }
     uint64_t at = start(DLCRT_OP_IF, dlcrt_instr_if{{}, expr(i.getCondition()), 0, 0, 0});
     uint64_t begin = out.size();
     if (llvm::Error error = block(i.getThenBlock()))
@@ -495,6 +508,7 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
   } else if (auto i = dyn_cast<plan::StageOp>(inner)) {
     header.stage_count = std::max<uint32_t>(header.stage_count, i.getStage() + 1);
     whole(DLCRT_OP_STAGE, dlcrt_instr_stage{{}, static_cast<uint32_t>(i.getStage()), 0});
+  } else if (isa<plan::YieldOp>(inner)) { // of a branch: its views have set the registers
   } else if (isa<plan::ReturnOp>(inner)) {
     uint64_t at = out.size();
     out.append(dlcrt_instr{DLCRT_OP_RETURN, 0, 0});

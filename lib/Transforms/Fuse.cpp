@@ -54,9 +54,16 @@ public:
     candidates.push_back({{op}, std::move(domain), takes});
   }
 
+  /// An op with branches: nothing joins it, and it stands behind the groups whose results its branches use.
+  void addBarrier(Operation *op) {
+    group[op] = candidates.size();
+    candidates.push_back({{}, {}, false});
+  }
+
   void build() {
     for (Candidate &candidate : candidates)
-      build(candidate);
+      if (!candidate.ops.empty())
+        build(candidate);
   }
 
 private:
@@ -113,6 +120,8 @@ void forEachUsed(Operation *op, const llvm::StringMap<Operation *> &reads, llvm:
     for (Value operand : inner->getOperands())
       if (Operation *definition = operand.getDefiningOp(); definition && definition->getBlock() == op->getBlock())
         visit(definition);
+    if (isa<IfOp>(inner)) // its dims are those of its branches, or are read from its own results
+      return;
     for (Type type : inner->getResultTypes())
       for (DimExpr dim : dimsOf(type))
         forEachSymbol(dim, [&](StringRef name) {
@@ -168,12 +177,18 @@ public:
   using FuseBase::FuseBase;
 
 private:
-  void runOnOperation() override {
-    Block &block = getOperation().getBody().front();
+  void runOnOperation() override { fuse(getOperation().getBody().front()); }
+
+  void fuse(Block &block) {
     Grouping grouping(cap);
-    for (Operation &op : block)
+    for (Operation &op : block) {
+      for (Region &region : op.getRegions())
+        fuse(region.front());
       if (auto dlcOp = dyn_cast<DlcOp>(op))
         grouping.add(dlcOp);
+      else if (op.getNumRegions() > 0)
+        grouping.addBarrier(&op);
+    }
     grouping.build();
     sortByUse(block);
   }

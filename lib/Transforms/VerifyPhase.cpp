@@ -44,12 +44,10 @@ private:
     enum { Import, Clean, Precision, Fuse, Plan, Schedule, Codegen, Finish };
     auto dlcOp = dyn_cast<DlcOp>(op);
     StringRef name = op->getName().getStringRef();
-    if (dlcOp && phase >= Clean) {
-      if (!llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
-        return "has a result without dims";
-      if (dlcOp.form() == Form::Expand)
-        return "was not expanded";
-    }
+    if (phase >= Clean && isa<DlcOp, IfOp>(op) && !llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>))
+      return "has a result without dims";
+    if (phase >= Clean && dlcOp && dlcOp.form() == Form::Expand)
+      return "was not expanded";
     if (dlcOp && phase >= Plan)
       return "was not lowered";
     if (phase == Fuse && dlcOp && !isa<ConstantOp>(op)) {

@@ -28,10 +28,20 @@ plan.func @main inputs [#plan.value<"x", tensor<?x4xf32, #dlc.info<[b, 4]>>, den
   plan.fill %v : i64 elements <2> values [#dlc.dim<b>, #dlc.dim<4>]
   // CHECK: plan.read %{{.*}}[1] : i64 as "n"
   plan.read %v[1] : i64 as "n"
-  // CHECK: plan.if <n>
+  // CHECK: plan.if <n> {
   plan.if <n> {
     plan.copy %s from %x bytes <b> : !plan.buffer, !plan.buffer
+    plan.yield
   } else {
+    plan.yield
+  }
+  // CHECK: plan.if <n> -> !plan.buffer {
+  %chosen = plan.if <n> -> !plan.buffer {
+    %own = plan.view %s offset <0> bytes <b>
+    plan.yield %own : !plan.buffer
+  } else {
+    %own = plan.view %x offset <0> bytes <b>
+    plan.yield %own : !plan.buffer
   }
   // CHECK: plan.loop "i" trip <n> condition "go"
   plan.loop "i" trip <n> condition "go" {

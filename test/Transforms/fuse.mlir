@@ -46,3 +46,29 @@ func.func @two_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// Branches have groups of their own, and what reads a result stands behind them.
+// CHECK-LABEL: func.func @branches
+// CHECK: %[[A:.*]] = dlc.group
+// CHECK-NEXT: dlc.abs
+// CHECK: %[[R:.*]] = dlc.if
+// CHECK-NEXT: dlc.group
+// CHECK-NEXT: dlc.exp %[[A]]
+// CHECK-NEXT: dlc.neg
+// CHECK: } else {
+// CHECK-NEXT: dlc.yield %[[A]]
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.add %[[R]], %[[A]]
+func.func @branches(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
+  dlc.read %c as ["c[0]"] : tensor<i1>
+  %0 = dlc.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = dlc.if %c attributes {resolvedCondition = #dlc.dim<"c[0]">} : tensor<i1> -> tensor<4xf32> {
+    %3 = dlc.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
+    %4 = dlc.neg %3 : (tensor<4xf32>) -> tensor<4xf32>
+    dlc.yield %4 : tensor<4xf32>
+  } else {
+    dlc.yield %0 : tensor<4xf32>
+  }
+  %2 = dlc.add %1, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}

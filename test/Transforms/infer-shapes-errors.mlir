@@ -98,3 +98,28 @@ func.func @overflow(%x: tensor<3037000500x3037000500xi8>) -> tensor<*xi8> {
   %0 = dlc.reshape %x, %shape {allowzero = false} : (tensor<3037000500x3037000500xi8>, tensor<1xi64>) -> tensor<*xi8>
   return %0 : tensor<*xi8>
 }
+
+// -----
+
+func.func @ranks(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<*xf32> {
+  // expected-error @below {{its branches give tensors of 2 and of 1 axes (result 0)}}
+  %r = dlc.if %c : tensor<i1> -> tensor<*xf32> {
+    %0 = dlc.unsqueeze %x {axes = array<i64: 0>} : (tensor<2xf32>) -> tensor<*xf32>
+    dlc.yield %0 : tensor<*xf32>
+  } else {
+    dlc.yield %x : tensor<2xf32>
+  }
+  return %r : tensor<*xf32>
+}
+
+// -----
+
+func.func @condition(%c: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<*xf32> {
+  // expected-error @below {{the condition must have one element; its dims are [2]}}
+  %r = dlc.if %c : tensor<2xi1> -> tensor<*xf32> {
+    dlc.yield %x : tensor<2xf32>
+  } else {
+    dlc.yield %x : tensor<2xf32>
+  }
+  return %r : tensor<*xf32>
+}

@@ -10,7 +10,7 @@ The models of block.py are compiled once, with dlc's own choice of targets. The 
 reference evaluator. What disagrees is refused; `dlc inspect` shows the plan that runs; compiling in two goes gives the same
 module at every phase, and so do two builds in different folders and with 1 and 2 compile threads.
 
-Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same
+Graphs with If (branches.py) are run with each condition. Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same
 (bit for bit, but where sums round), and what the two references give; where those differ, or neither can, only the forms are
 compared, and it is said how often.
 What fails is cut down and written to <build>/test-logs/random_graphs, with the seed and the commands that show it.
@@ -37,6 +37,7 @@ from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import block
+import branches
 import driver
 import random_graphs
 
@@ -112,6 +113,13 @@ class Bench:
     @functools.cache
     def module(self, name):
         return self.dlcrt.Module(self.modules / f"{name}.dlcm")
+
+    def instance_of(self, model):
+        """A small model of one test, compiled for this machine."""
+        path, module = self.folder / "model.onnx", self.folder / "model.dlcm"
+        onnx.save(model, path)
+        check(self.dlc("compile", path, "-o", module, "--target", "cpu:host"), "dlc compile")
+        return self.dlcrt.Instance(self.dlcrt.Module(module))
 
     def direct(self, name):
         return (self.modules / f"{name}.dlcm").read_bytes()
@@ -324,6 +332,35 @@ def compile_models(options, folder):
     return variants, failures
 
 
+def test_branches(name):
+    def run(bench):
+        text, feeds = branches.GRAPHS[name]
+        model = branches.model(text)
+        instance = bench.instance_of(model)
+        for feed in feeds:
+            outputs = list(instance.run(feed).values())
+            for who, reference in REFERENCES.items():
+                for output, got, want in zip(model.graph.output, outputs, reference(model, feed), strict=True):
+                    if found := driver.difference(got, want, RTOL, ATOL):
+                        raise Failed(f"compared with {who}: output '{output.name}' is {found}")
+
+    return run
+
+
+def test_unusable_branch(bench):
+    instance = bench.instance_of(branches.model(branches.UNUSABLE))
+    (got,) = instance.run({"c": branches.FLAGS[0], "x": branches.X}).values()
+    if not np.array_equal(got, -branches.X):
+        raise Failed("the branch that can be computed is wrong")
+    try:
+        instance.run({"c": branches.FLAGS[1], "x": branches.X})
+    except bench.dlcrt.DlcrtError as error:
+        if "(MatMul)" not in str(error) or "inner dims 4 and 5" not in str(error):
+            raise Failed(f"the error says: {error}")
+    else:
+        raise Failed("the branch that cannot be computed gave something")
+
+
 def all_tests(options, variants):
     """[(name, function)]"""
     tests = []
@@ -341,6 +378,8 @@ def all_tests(options, variants):
         tests += [(f"{name}, the same module from another folder with --jobs {jobs}", test_same_build(name, jobs)) for jobs in (1, 2)]
     if "block" in variants:
         tests.append(("block, inputs that disagree on 'seq' are refused", test_disagreement))
+    tests += [(f"If, {name}", test_branches(name)) for name in branches.GRAPHS]
+    tests.append(("If, a branch that cannot be computed", test_unusable_branch))
     tests += [(f"random graph {seed}", test_random(seed)) for seed in range(ALL_GRAPHS if options.all else GRAPHS)]
     return tests
 

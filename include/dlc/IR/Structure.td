@@ -43,7 +43,20 @@ def Dlc_GroupOp : Op<Dlc_Dialect, "group", [SingleBlock, RecursiveMemoryEffects]
   let assemblyFormat = "attr-dict-with-keyword `:` type($results) $body";
 }
 
-def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator, ParentOneOf<["::dlc::GroupOp"]>]> {
+def Dlc_IfOp : Op<Dlc_Dialect, "if", [SingleBlock, NoRegionArguments, RecursiveMemoryEffects]> {
+  let summary = "One of two branches, by a condition of one element; values from outside are used directly";
+  let description = [{
+    infer-shapes puts the branch in the op's place where the condition is known. Otherwise it writes the condition as an expression
+    into `resolvedCondition`. A result's dims are those of both branches, or chosen by the condition; where a branch reads
+    them from its data, both branches yield them too: `dimsResult` says for each result which other one holds its dims (-1: none).
+  }];
+  let arguments = (ins AnyTensor:$condition, OptionalAttr<Dlc_DimExprAttr>:$resolvedCondition, OptionalAttr<DenseI64ArrayAttr>:$dimsResult);
+  let results = (outs Variadic<AnyTensor>:$results);
+  let regions = (region SizedRegion<1>:$thenBranch, SizedRegion<1>:$elseBranch);
+  let assemblyFormat = "$condition attr-dict-with-keyword `:` type($condition) (`->` type($results)^)? $thenBranch `else` $elseBranch";
+}
+
+def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator, ParentOneOf<["::dlc::GroupOp", "::dlc::IfOp"]>]> {
   let arguments = (ins Variadic<AnyTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -103,8 +103,9 @@ def Plan_KernelOp : Plan_Op<"kernel", [Symbol, IsolatedFromAbove]> {
   }];
 }
 
-def Plan_YieldOp : Plan_Op<"yield", [Pure, Terminator, HasParent<"KernelOp">]> {
-  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+def Plan_YieldOp : Plan_Op<"yield", [Pure, Terminator, ParentOneOf<["KernelOp", "IfOp"]>]> {
+  let summary = "The tensors that a kernel's destinations hold afterwards, or the buffers that a branch gives";
+  let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
@@ -180,10 +181,12 @@ def Plan_FillOp : Plan_Op<"fill", []> {
                        TypedArrayAttrBase<Dlc_DimExprAttr, "values">:$values);
   let assemblyFormat = "$destination `:` $type `elements` $elements `values` $values attr-dict";
 }
-def Plan_IfOp : Plan_Op<"if", [NoRegionArguments, NoTerminator]> {
+def Plan_IfOp : Plan_Op<"if", [NoRegionArguments, SingleBlock]> {
+  let summary = "Runs one of two blocks; a result is the buffer that the block yields, each yielded buffer being a plan.view of that block";
   let arguments = (ins Dlc_DimExprAttr:$condition);
-  let regions = (region MaxSizedRegion<1>:$thenBlock, MaxSizedRegion<1>:$elseBlock);
-  let assemblyFormat = "$condition attr-dict-with-keyword $thenBlock `else` $elseBlock";
+  let results = (outs Variadic<Plan_BufferType>:$buffers);
+  let regions = (region SizedRegion<1>:$thenBlock, SizedRegion<1>:$elseBlock);
+  let assemblyFormat = "$condition (`->` type($buffers)^)? attr-dict-with-keyword $thenBlock `else` $elseBlock";
 }
 def Plan_LoopOp : Plan_Op<"loop", [NoRegionArguments, NoTerminator]> {
   let summary = "Repeats the body while iteration < trip and the condition symbol is not 0";
