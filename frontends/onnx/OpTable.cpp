@@ -16,6 +16,8 @@ const OpTable &OpTable::get() {
     addReductionOps(all);
     addNormalizationOps(all);
     addMovementOps(all);
+    addVisionOps(all);
+    addRecurrentOps(all);
     return all;
   }();
   return table;

@@ -11,7 +11,7 @@
 using namespace mlir;
 
 #include "dlc/IR/DlcDialect.cpp.inc"
-#include "dlc/IR/ReduceKind.cpp.inc"
+#include "dlc/IR/Kinds.cpp.inc"
 #include "dlc/IR/DlcInterfaces.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -28,8 +28,12 @@ void DlcDialect::initialize() {
   addStructureOps();
   addElementwiseOps();
   addContractionOps();
+  addConvOps();
+  addPoolOps();
   addReductionOps();
+  addNormalizationOps();
   addMovementOps();
+  addRecurrentOps();
   addKernelOps();
 }
 

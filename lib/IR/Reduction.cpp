@@ -90,8 +90,7 @@ LogicalResult ReduceOp::expand(RewriterBase &rewriter) {
   return success();
 }
 
-/// What combining starts from; the result where nothing is combined.
-static TypedAttr neutralElement(OpBuilder &b, ReduceKind kind, Type type, bool isUnsigned) {
+TypedAttr neutralElement(OpBuilder &b, ReduceKind kind, Type type, bool isUnsigned) {
   if (kind == ReduceKind::Sum)
     return b.getZeroAttr(type);
   if (kind == ReduceKind::Prod)

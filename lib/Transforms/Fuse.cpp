@@ -3,6 +3,7 @@
 
 #include "dlc/IR/Dialect.h"
 #include "dlc/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace dlc {
@@ -177,7 +178,26 @@ public:
   using FuseBase::FuseBase;
 
 private:
-  void runOnOperation() override { fuse(getOperation().getBody().front()); }
+  void runOnOperation() override {
+    if (!isComplete())
+      return signalPassFailure();
+    fuse(getOperation().getBody().front());
+  }
+
+  /// One error for each kind of op that has no code yet.
+  bool isComplete() {
+    llvm::MapVector<OperationName, SmallVector<Operation *>> missing;
+    getOperation().walk([&](DlcOp op) {
+      if (op.form() == Form::Missing)
+        missing[op->getName()].push_back(op);
+    });
+    for (auto &[name, ops] : missing) {
+      InFlightDiagnostic error = ops.front()->emitError() << "dlc infers its shapes, but cannot generate code for it yet";
+      if (ops.size() > 1)
+        error << " (the same holds for " << ops.size() - 1 << " more)";
+    }
+    return missing.empty();
+  }
 
   void fuse(Block &block) {
     Grouping grouping(cap);

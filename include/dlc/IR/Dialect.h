@@ -27,7 +27,7 @@ class ShapeContext;
 class LowerContext;
 
 /// The implementation forms of an op; see the op interface.
-enum class Form { Scalar, Expand, Lower, Kernel, View, Host };
+enum class Form { Scalar, Expand, Lower, Kernel, View, Host, Missing };
 enum class Role { Elementwise, Reduction, Contraction, Movement, Opaque };
 enum class LayoutNeed { Any, ChannelAware, Plain };
 enum class PrecisionNeed { Free, AccumulateF32, KeepF32 };

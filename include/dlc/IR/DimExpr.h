@@ -27,7 +27,7 @@ enum class DimKind { Const, Symbol, Add, Mul, FloorDiv, CeilDiv, Mod, Min, Max, 
 
 } // namespace dlc
 
-#include "dlc/IR/ReduceKind.h.inc"
+#include "dlc/IR/Kinds.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "dlc/IR/DlcAttrs.h.inc"

@@ -28,8 +28,12 @@ def Dlc_Dialect : Dialect {
     void addStructureOps();
     void addElementwiseOps();
     void addContractionOps();
+    void addConvOps();
+    void addPoolOps();
     void addReductionOps();
+    void addNormalizationOps();
     void addMovementOps();
+    void addRecurrentOps();
     void addKernelOps();
     std::shared_ptr<WeightStore> weights;
   public:
@@ -101,7 +105,8 @@ def Dlc_OpInterface : OpInterface<"DlcOp"> {
   let description = [{
     Everything that a pass asks of an op. An op has exactly one implementation form (`form`): `Scalar` ops define one
     element, `Expand` ops rewrite themselves into other dlc ops, `Lower` ops yield linalg on tensors, `Kernel` ops become
-    a kernel op (KernelOps.td), `View` ops only name memory differently, `Host` ops run on plan registers.
+    a kernel op (KernelOps.td), `View` ops only name memory differently, `Host` ops run on plan registers. `Missing`: shapes can be
+    inferred, but code generation is not there yet; fuse refuses the op.
   }];
   let methods = [
     InterfaceMethod<"The shape rule: sets the result types, and values of small integer tensors, through the context. Written "

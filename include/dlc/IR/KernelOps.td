@@ -7,7 +7,7 @@
 #ifndef DLC_IR_KERNELOPS
 #define DLC_IR_KERNELOPS
 
-include "dlc/IR/ReduceKind.td"
+include "dlc/IR/Kinds.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/TilingInterface.td"
 

@@ -11,4 +11,12 @@
 #define GET_OP_CLASSES
 #include "dlc/IR/Reduction.h.inc"
 
+namespace dlc {
+
+/// What combining starts from; the result where nothing is combined. `type` is a storage type, whose integers count as unsigned if
+/// `isUnsigned`.
+mlir::TypedAttr neutralElement(mlir::OpBuilder &b, ReduceKind kind, mlir::Type type, bool isUnsigned);
+
+} // namespace dlc
+
 #endif

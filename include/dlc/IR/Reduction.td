@@ -6,7 +6,7 @@
 #ifndef DLC_IR_REDUCTION
 #define DLC_IR_REDUCTION
 
-include "dlc/IR/ReduceKind.td"
+include "dlc/IR/Kinds.td"
 
 def Dlc_ReduceOp : Dlc_Op<"reduce", ["form", "role", "expand", "lower", "precision"], [Pure]> {
   let summary = "Combines the elements along axes; a NaN anywhere gives NaN in max and min";

@@ -1,0 +1,32 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pooling: a window slides over the spatial axes of x [batch, channels, spatial...].
+
+#ifndef DLC_IR_POOL
+#define DLC_IR_POOL
+
+include "dlc/IR/Kinds.td"
+
+def Dlc_PoolOp : Dlc_Op<"pool", ["form", "role", "lower", "precision"], [Pure]> {
+  let summary = "Largest element or average of each window, as ONNX MaxPool and AveragePool";
+  let description = [{
+    Attributes as those of dlc.conv. With `ceilMode` a last window may end outside the padded axis, but not begin there. With
+    `countPads` the cells of the padding count in an average; those that only the ceiling adds never do.
+  }];
+  let arguments = (ins AnyTensor:$x, Dlc_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
+                       DenseI64ArrayAttr:$pads, StrAttr:$autoPad, BoolAttr:$ceilMode, BoolAttr:$countPads,
+                       OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "padding before each spatial axis">>:$resolvedPads,
+                       OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "padding behind each spatial axis">>:$resolvedEnds);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Dlc_GlobalPoolOp : Dlc_Op<"global_pool", ["form", "expand"], [Pure]> {
+  let summary = "Largest element or average over all spatial axes, which stay with size 1; expands into a reduction";
+  let arguments = (ins AnyTensor:$x, Dlc_PoolKindAttr:$kind);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
+}
+
+#endif

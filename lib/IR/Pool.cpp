@@ -1,0 +1,147 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "dlc/IR/Pool.h"
+#include "Window.h"
+#include "dlc/IR/Reduction.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dlc/IR/Pool.cpp.inc"
+
+namespace dlc {
+
+void DlcDialect::addPoolOps() {
+  addOperations<
+#define GET_OP_LIST
+#include "dlc/IR/Pool.cpp.inc"
+      >();
+}
+
+Form PoolOp::form() { return Form::Lower; }
+Role PoolOp::role() { return Role::Reduction; }
+PrecisionNeed PoolOp::precision() { return PrecisionNeed::AccumulateF32; }
+
+LogicalResult PoolOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), kernel;
+  if (x.size() < 3)
+    return context.emitError() << "pooling needs a batch, channels and a spatial axis; dims are " << toString(x);
+  for (int64_t size : getKernel())
+    kernel.push_back(constantDim(getContext(), size));
+  FailureOr<SmallVector<WindowAxis>> axes =
+      resolveWindows(context, ArrayRef(x).drop_front(2), kernel, getStrides(), getDilations(), getPads(), getAutoPad(), getCeilMode());
+  if (failed(axes))
+    return failure();
+  SmallVector<DimExpr> dims{x[0], x[1]};
+  SmallVector<Attribute> begins, ends;
+  for (const WindowAxis &axis : *axes) {
+    dims.push_back(axis.count);
+    begins.push_back(axis.begin);
+    ends.push_back(axis.end);
+  }
+  setResolvedPadsAttr(ArrayAttr::get(getContext(), begins));
+  setResolvedEndsAttr(ArrayAttr::get(getContext(), ends));
+  context.setResult(0, context.elementType(0), dims);
+  return success();
+}
+
+/// How many cells of the window an average divides by: those on the axis, or with `countPads` on the axis and its padding.
+static Value cellsOfWindow(OpBuilder &b, Location loc, PoolOp op, ValueRange windows, ValueRange sizes, ValueRange begins, ValueRange ends) {
+  Value count = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
+  for (size_t i = 0; i != windows.size(); ++i) {
+    int64_t stride = op.getStrides().empty() ? 1 : op.getStrides()[i], dilation = op.getDilations().empty() ? 1 : op.getDilations()[i];
+    Value one = arith::ConstantIndexOp::create(b, loc, 1), kernel = arith::ConstantIndexOp::create(b, loc, op.getKernel()[i]);
+    Value step = arith::ConstantIndexOp::create(b, loc, dilation);
+    // First position of the window, counted from the axis; the range of positions that count is [low, high).
+    Value start = arith::SubIOp::create(b, loc, arith::MulIOp::create(b, loc, windows[i], arith::ConstantIndexOp::create(b, loc, stride)), begins[i]);
+    Value low = zero, high = sizes[i];
+    if (op.getCountPads()) {
+      low = arith::SubIOp::create(b, loc, zero, begins[i]);
+      high = arith::AddIOp::create(b, loc, high, ends[i]);
+    }
+    // Cells before `low`: ceil((low - start) / step); cells before `high` likewise; both within the window.
+    auto before = [&](Value bound) -> Value {
+      Value distance = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, bound, start), zero);
+      Value rounded = arith::AddIOp::create(b, loc, distance, arith::SubIOp::create(b, loc, step, one));
+      return arith::MinSIOp::create(b, loc, arith::DivUIOp::create(b, loc, rounded, step), kernel);
+    };
+    count = arith::MulIOp::create(b, loc, count, arith::SubIOp::create(b, loc, before(high), before(low)));
+  }
+  return count;
+}
+
+FailureOr<SmallVector<Value>> PoolOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  if (!getResolvedPads() || !getResolvedEnds())
+    return emitOpError("its pads are not resolved; run infer-shapes"), failure();
+  SmallVector<DimExpr> x = dimsOf(context.operandType(0));
+  SmallVector<Value> sizes, kernel, begins, ends;
+  for (auto [size, cells, begin, end] : llvm::zip_equal(ArrayRef(x).drop_front(2), getKernel(), getResolvedPads()->getAsRange<DimExpr>(),
+                                                        getResolvedEnds()->getAsRange<DimExpr>())) {
+    sizes.push_back(context.dim(size));
+    kernel.push_back(context.dim(constantDim(getContext(), cells)));
+    begins.push_back(context.dim(begin));
+    ends.push_back(context.dim(end));
+  }
+  RankedTensorType type = context.resultType();
+  Type element = type.getElementType(), storage = storageType(type).getElementType();
+  bool isHalf = element.isF16() || element.isBF16(), isAverage = getKind() == PoolKind::Average;
+  Type accumulator = isHalf && isAverage ? Type(context.b().getF32Type()) : storage;
+  auto pool = [&](OpBuilder &b, ValueRange indices) -> Value {
+    TypedAttr neutral = isAverage ? b.getZeroAttr(accumulator) : neutralElement(b, ReduceKind::Max, accumulator, element.isUnsignedInteger());
+    Value start = arith::ConstantOp::create(b, loc, neutral);
+    Value result = loopOverWindow(b, loc, kernel, sizes, indices.drop_front(2), getStrides(), getDilations(), begins, start,
+                                  [&](OpBuilder &inner, ValueRange, ValueRange at, Value isInside, ValueRange carried) {
+                                    auto more = scf::IfOp::create(
+                                        inner, loc, isInside,
+                                        [&](OpBuilder &then, Location) {
+                                          SmallVector<Value> place{indices[0], indices[1]};
+                                          llvm::append_range(place, at);
+                                          Value v = tensor::ExtractOp::create(then, loc, context.operand(0), place);
+                                          if (accumulator != storage)
+                                            v = arith::ExtFOp::create(then, loc, accumulator, v);
+                                          ScalarBuilder scalars(then, loc);
+                                          Type as = accumulator == storage ? element : accumulator;
+                                          Scalar a = scalars.wrap(carried[0], as), c = scalars.wrap(v, as);
+                                          scf::YieldOp::create(then, loc, (isAverage ? a + c : max(a, c)).getValue());
+                                        },
+                                        [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, carried[0]); });
+                                    return SmallVector<Value>(more.getResults());
+                                  })[0];
+    if (!isAverage)
+      return result;
+    Value count = cellsOfWindow(b, loc, *this, indices.drop_front(2), sizes, begins, ends);
+    Value divisor = arith::UIToFPOp::create(b, loc, accumulator, arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
+    result = arith::DivFOp::create(b, loc, result, divisor);
+    return accumulator == storage ? result : Value(arith::TruncFOp::create(b, loc, storage, result));
+  };
+  return SmallVector<Value>{context.generate(type, pool)};
+}
+
+Form GlobalPoolOp::form() { return Form::Expand; }
+
+LogicalResult GlobalPoolOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> dims = context.dims(0);
+  if (dims.size() < 2)
+    return context.emitError() << "pooling needs a batch and channels; dims are " << toString(dims);
+  for (DimExpr &dim : MutableArrayRef(dims).drop_front(2))
+    dim = constantDim(getContext(), 1);
+  context.setResult(0, context.elementType(0), dims);
+  return success();
+}
+
+LogicalResult GlobalPoolOp::expand(RewriterBase &rewriter) {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(2, type.getRank()));
+  if (getKind() == PoolKind::Average)
+    rewriter.replaceOpWithNewOp<MeanOp>(*this, type, getX(), axes, /*keepdims=*/true, /*allAxes=*/false);
+  else
+    rewriter.replaceOpWithNewOp<ReduceOp>(*this, type, getX(), ReduceKind::Max, axes, /*keepdims=*/true, /*allAxes=*/false);
+  return success();
+}
+
+} // namespace dlc

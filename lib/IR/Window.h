@@ -1,0 +1,39 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// Windows that slide over the spatial axes of a tensor: what convolution and pooling share.
+
+#ifndef DLC_LIB_IR_WINDOW_H
+#define DLC_LIB_IR_WINDOW_H
+
+#include "dlc/IR/LowerContext.h"
+#include "dlc/IR/ShapeContext.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace dlc {
+
+/// One spatial axis.
+struct WindowAxis {
+  DimExpr size, kernel;      // of the axis, of the window
+  int64_t stride, dilation;
+  DimExpr begin, end, count; // padding before and behind, number of windows
+};
+
+/// Fills in what comes of pads and autoPad; lists may be empty, which means ones or zeros. Emits the error itself.
+llvm::FailureOr<llvm::SmallVector<WindowAxis>> resolveWindows(ShapeContext &context, llvm::ArrayRef<DimExpr> sizes, llvm::ArrayRef<DimExpr> kernel,
+                                                              llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int64_t> dilations,
+                                                              llvm::ArrayRef<int64_t> pads, llvm::StringRef autoPad, bool ceilMode);
+
+/// Loops over the cells of one window: `cell` gets the indices inside the window, those of the operand along its spatial axes,
+/// whether those lie in the operand, and the values so far.
+llvm::SmallVector<mlir::Value>
+loopOverWindow(mlir::OpBuilder &b, mlir::Location loc, mlir::ValueRange kernel, mlir::ValueRange sizes, mlir::ValueRange windows,
+               llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int64_t> dilations, mlir::ValueRange begins, mlir::ValueRange initial,
+               llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::OpBuilder &, mlir::ValueRange inWindow, mlir::ValueRange at,
+                                                                 mlir::Value isInside, mlir::ValueRange carried)>
+                   cell);
+
+} // namespace dlc
+
+#endif
