@@ -7,6 +7,7 @@
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/raw_ostream.h"
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 
@@ -209,31 +210,96 @@ DimExpr productOfDims(MLIRContext *context, ArrayRef<DimExpr> dims) {
 // Division
 //===----------------------------------------------------------------------===//
 
+/// Rounded down; nothing for a divisor that is not positive.
 static std::optional<int64_t> floorDivide(int64_t a, int64_t b) {
   if (b <= 0)
     return std::nullopt;
   return a / b - (a % b != 0 && a < 0);
 }
 
-/// a / b where every term of `a` is a multiple of the single term `b`. Null where one is not.
-static DimExpr divideExactly(DimExpr a, DimExpr b) {
-  if (b.getKind() == DimKind::Add || b.isConstant(0))
-    return {};
-  Term divisor = termOf(b);
-  Terms quotient;
-  for (Term term : termsOf(a)) {
-    if (term.coefficient % divisor.coefficient != 0)
-      return {};
-    term.coefficient /= divisor.coefficient;
-    for (DimExpr atom : divisor.atoms) {
-      auto *found = llvm::find(term.atoms, atom);
-      if (found == term.atoms.end())
-        return {};
-      term.atoms.erase(found);
-    }
-    quotient.push_back(std::move(term));
+/// a / b for single terms; nothing where b is no factor of a.
+static std::optional<Term> divideTerm(Term a, const Term &b) {
+  if (b.coefficient == 0 || a.coefficient % b.coefficient != 0)
+    return std::nullopt;
+  a.coefficient /= b.coefficient;
+  for (DimExpr atom : b.atoms) {
+    auto *found = llvm::find(a.atoms, atom);
+    if (found == a.atoms.end())
+      return std::nullopt;
+    a.atoms.erase(found);
   }
-  return fromTerms(a.getContext(), std::move(quotient));
+  return a;
+}
+
+/// a / b where b is a factor of a, as expressions; null where it is not. Polynomial division: terms stand in a monomial order.
+static DimExpr divideExactly(DimExpr a, DimExpr b) {
+  MLIRContext *context = a.getContext();
+  if (b.isConstant(0))
+    return {};
+  Term leading = termsOf(b).front();
+  Terms quotient;
+  for (DimExpr rest = a; !rest.isConstant(0);) {
+    std::optional<Term> next = divideTerm(termsOf(rest).front(), leading);
+    if (!next || quotient.size() == kMaxTerms)
+      return {};
+    rest = subDims(rest, mulDims(fromTerm(context, *next), b));
+    if (!rest)
+      return {};
+    quotient.push_back(std::move(*next));
+  }
+  return fromTerms(context, std::move(quotient));
+}
+
+namespace {
+struct Bounds {
+  std::optional<int64_t> low, high;
+};
+} // namespace
+static Bounds boundsOf(DimExpr e);
+
+/// floor(a / divisor). What is certain stands outside of the division, so that equal sizes look equal however they were computed:
+/// the window counts of convolution, (x - 1) / 2 + 1 and ceil(x / 2), are both floordiv(x + 1, 2).
+static DimExpr floorDivide(DimExpr a, int64_t divisor) {
+  MLIRContext *context = a.getContext();
+  Terms whole, rest;
+  int64_t common = divisor; // of the rest's coefficients and the divisor
+  for (Term term : termsOf(a)) {
+    // Rounded towards 0, but the constant down, so that it ends in 0 .. divisor - 1.
+    int64_t quotient = term.atoms.empty() ? *floorDivide(term.coefficient, divisor) : term.coefficient / divisor;
+    if (quotient)
+      whole.push_back({quotient, term.atoms});
+    term.coefficient -= quotient * divisor;
+    if (!term.coefficient)
+      continue;
+    if (!term.atoms.empty())
+      common = std::gcd(common, term.coefficient);
+    rest.push_back(std::move(term));
+  }
+  for (Term &term : rest)
+    term.coefficient = *floorDivide(term.coefficient, common);
+  divisor /= common;
+  DimExpr outside = fromTerms(context, std::move(whole)), inside = fromTerms(context, std::move(rest));
+  if (!outside || !inside)
+    return {};
+  if (divisor == 1)
+    return addDims(outside, inside);
+  Bounds bounds = boundsOf(inside);
+  if (bounds.low && *bounds.low >= 0 && bounds.high && *bounds.high < divisor)
+    return outside;
+  // floor((floor(e / m) + c) / k) = floor((e + c * m) / (m * k))
+  Terms terms = termsOf(inside);
+  const Term &first = terms.front();
+  bool isNested = terms.size() <= 2 && first.coefficient == 1 && first.atoms.size() == 1 && first.atoms[0].getKind() == DimKind::FloorDiv &&
+                  first.atoms[0].getOperand(1).getConstant() && (terms.size() == 1 || terms[1].atoms.empty());
+  if (isNested) {
+    int64_t inner = *first.atoms[0].getOperand(1).getConstant();
+    std::optional<int64_t> product = llvm::checkedMul(inner, divisor);
+    std::optional<int64_t> shift = llvm::checkedMul(inner, terms.size() == 1 ? int64_t(0) : terms[1].coefficient);
+    if (product && shift)
+      if (DimExpr shifted = addDims(first.atoms[0].getOperand(0), constantDim(context, *shift)))
+        return addDims(outside, floorDivide(shifted, *product));
+  }
+  return addDims(outside, node(DimKind::FloorDiv, {inside, constantDim(context, divisor)}));
 }
 
 static DimExpr divide(DimKind kind, DimExpr a, DimExpr b) {
@@ -243,12 +309,15 @@ static DimExpr divide(DimKind kind, DimExpr a, DimExpr b) {
     return a;
   if (a.isConstant(0) && b.getConstant().value_or(1) > 0)
     return a;
-  std::optional<int64_t> x = a.getConstant(), y = b.getConstant();
-  if (y && *y <= 0)
-    return {};
-  if (x && y) {
-    int64_t floor = *floorDivide(*x, *y);
-    return constantDim(a.getContext(), kind == DimKind::FloorDiv || *x % *y == 0 ? floor : floor + 1);
+  if (std::optional<int64_t> divisor = b.getConstant()) {
+    if (*divisor <= 0)
+      return {};
+    if (kind == DimKind::CeilDiv)
+      a = addDims(a, constantDim(a.getContext(), *divisor - 1));
+    if (!a)
+      return {};
+    std::optional<int64_t> x = a.getConstant();
+    return x ? constantDim(a.getContext(), *floorDivide(*x, *divisor)) : floorDivide(a, *divisor);
   }
   if (a == b)
     return constantDim(a.getContext(), 1); // sizes that divide are not 0: a division by 0 is an error at run time
@@ -263,11 +332,22 @@ DimExpr ceilDivDims(DimExpr a, DimExpr b) { return divide(DimKind::CeilDiv, a, b
 DimExpr modDims(DimExpr a, DimExpr b) {
   if (!a || !b)
     return {};
-  std::optional<int64_t> x = a.getConstant(), y = b.getConstant();
+  std::optional<int64_t> y = b.getConstant();
   if (y && *y <= 0)
     return {};
-  if (x && y)
-    return constantDim(a.getContext(), *x - *floorDivide(*x, *y) * *y);
+  if (y) { // multiples of the divisor do not matter
+    Terms rest;
+    for (Term term : termsOf(a)) {
+      term.coefficient -= *floorDivide(term.coefficient, *y) * *y;
+      rest.push_back(std::move(term));
+    }
+    a = fromTerms(a.getContext(), std::move(rest));
+    if (!a)
+      return {};
+    Bounds bounds = boundsOf(a);
+    if (bounds.low && *bounds.low >= 0 && bounds.high && *bounds.high < *y)
+      return a;
+  }
   if (b.isConstant(1) || a == b || divideExactly(a, b))
     return constantDim(a.getContext(), 0);
   return node(DimKind::Mod, {a, b});
@@ -279,12 +359,6 @@ DimExpr modDims(DimExpr a, DimExpr b) {
 
 /// Only names of the compiler's making contain '['; they stand for elements read from data.
 static bool isLateSymbol(DimExpr e) { return e.isSymbol() && e.getSymbol().getValue().contains('['); }
-
-namespace {
-struct Bounds {
-  std::optional<int64_t> low, high;
-};
-} // namespace
 
 static std::optional<int64_t> combine(std::optional<int64_t> a, std::optional<int64_t> b,
                                       std::optional<int64_t> (*op)(int64_t, int64_t)) {

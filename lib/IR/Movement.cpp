@@ -199,6 +199,19 @@ static void keepValues(ShapeContext &context) {
 /// The longest list of dims that a message shows.
 static constexpr size_t kReadable = 80;
 
+/// Both lists without the dims that they share, in their order.
+static std::pair<SmallVector<DimExpr>, SmallVector<DimExpr>> withoutCommon(ArrayRef<DimExpr> a, ArrayRef<DimExpr> b) {
+  SmallVector<DimExpr> left(a), right;
+  for (DimExpr dim : b) {
+    auto *same = llvm::find(left, dim);
+    if (same == left.end() || !dim)
+      right.push_back(dim);
+    else
+      left.erase(same);
+  }
+  return {left, right};
+}
+
 Form ReshapeOp::form() { return Form::View; }
 Role ReshapeOp::role() { return Role::Movement; }
 bool ReshapeOp::readsData(unsigned operand) { return operand == 0; }
@@ -212,7 +225,7 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     return context.emitError() << "the shape must have one axis, not " << context.rank(1);
   MLIRContext *c = getContext();
   DimExpr zero = constantDim(c, 0), one = constantDim(c, 1), minusOne = constantDim(c, -1);
-  DimExpr total = productOfDims(c, x), known = one;
+  SmallVector<DimExpr> asked; // the sizes that are multiplied into `known`
   SmallVector<DimExpr> dims(*shape);
   unsigned inferred = 0;
   bool maybeInferred = false, hasZero = false;
@@ -233,28 +246,43 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     // A size read at run time may turn out to be -1.
     if (lowerBound(dim).value_or(-1) < 0)
       maybeInferred = true;
-    known = mulDims(known, selectEqDims(dim, minusOne, one, dim));
+    asked.push_back(selectEqDims(dim, minusOne, one, dim));
   }
   if (inferred > 1)
     return context.emitError() << "the shape " << toString(*shape) << " holds more than one -1";
   if (inferred && hasZero && getAllowzero())
     return context.emitError() << "the shape " << toString(*shape) << " holds -1 beside 0 with allowzero; the -1 cannot be inferred";
-  if (!total || !known)
+  auto tooLarge = [&] {
     return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
-  // Where the known dims divide the operand's as expressions, the quotient is the rest, whatever their values.
-  DimExpr rest = known == zero ? zero : floorDivDims(total, known);
-  if (rest && rest.getKind() == DimKind::FloorDiv)
-    rest = floorDivDims(total, selectEqDims(known, zero, one, known));
-  for (DimExpr &dim : dims)
-    dim = dim == minusOne ? rest : maybeInferred ? selectEqDims(dim, minusOne, rest, dim) : dim;
-  DimExpr product = productOfDims(c, dims);
-  if (!rest || !product)
-    return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
-  // Dims that only a run decides are long expressions, which would tell nobody anything.
-  std::string to = toString(dims);
-  std::string target = to.size() <= kReadable ? " to " + to : "";
-  if (failed(context.requireEqual(total, product, "a tensor of dims " + toString(x) + " cannot be reshaped" + target + ": it has {0} elements, not {1}")))
-    return failure();
+  };
+  if (inferred || maybeInferred) {
+    // Dims that stay as they are say nothing about the rest, even if they are 0.
+    DimExpr rest = zero;
+    if (!llvm::is_contained(asked, zero)) {
+      auto [given, wanted] = withoutCommon(x, asked);
+      DimExpr dividend = productOfDims(c, given), divisor = productOfDims(c, wanted);
+      rest = floorDivDims(dividend, divisor);
+      // Where the known dims divide the operand's as expressions, the quotient is the rest, whatever their values.
+      if (DimExpr back = mulDims(rest, divisor); back != dividend)
+        rest = floorDivDims(dividend, selectEqDims(divisor, zero, one, divisor));
+    }
+    if (!rest)
+      return tooLarge();
+    for (DimExpr &dim : dims)
+      dim = dim == minusOne ? rest : maybeInferred ? selectEqDims(dim, minusOne, rest, dim) : dim;
+  }
+  auto [given, wanted] = withoutCommon(x, dims);
+  DimExpr had = productOfDims(c, given), got = productOfDims(c, wanted);
+  if (!had || had != got) {
+    DimExpr total = productOfDims(c, x), product = productOfDims(c, dims);
+    if (!total || !product)
+      return tooLarge();
+    // Dims that only a run decides are long expressions, which would tell nobody anything.
+    std::string to = toString(dims);
+    std::string target = to.size() <= kReadable ? " to " + to : "";
+    if (failed(context.requireEqual(total, product, "a tensor of dims " + toString(x) + " cannot be reshaped" + target + ": it has {0} elements, not {1}")))
+      return failure();
+  }
   context.setResult(0, context.elementType(0), dims);
   keepValues(context);
   return success();

@@ -28,3 +28,17 @@ func.func private @chosen(
 // CHECK-LABEL: func.func private @names
 // CHECK-SAME: ["p2o.Dim 0" * 2, scaled_floor(h, 4611686018427387904)]
 func.func private @names(tensor<?x?xf32, #dlc.info<["p2o.Dim 0" * 2, scaled_floor(h, 4611686018427387904)]>>)
+
+// Sizes of windows, by whichever formula: what is certain stands outside of a division, divisions of divisions are one.
+// CHECK-LABEL: func.func private @windows
+// CHECK-SAME: [floordiv(x + 1, 2), floordiv(x + 1, 2), floordiv(x + 3, 4)]
+// CHECK-SAME: [x * 2 + floordiv(x, 2) + 3, floordiv(x, 2), mod(x + 1, 4)]
+func.func private @windows(
+  tensor<?x?x?xf32, #dlc.info<[floordiv(x + -1, 2) + 1, ceildiv(x, 2), floordiv(floordiv(x + -1, 2), 2) + 1]>>,
+  tensor<?x?x?xf32, #dlc.info<[floordiv(x * 5 + 6, 2), floordiv(x * 4 + 3, 8), mod(x * 9 + 5, 4)]>>)
+
+// A factor that is a sum divides as well.
+// CHECK-LABEL: func.func private @factors
+// CHECK-SAME: [b + 2, c * 3, floordiv(a * b, a + 1)]
+func.func private @factors(
+  tensor<?x?x?xf32, #dlc.info<[floordiv((a + 1) * (b + 2), a + 1), floordiv(3 * c * (a + 1) * (b + 2), (b + 2) * (a + 1)), floordiv(a * b, a + 1)]>>)

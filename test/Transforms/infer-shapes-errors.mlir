@@ -123,3 +123,21 @@ func.func @condition(%c: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<*xf32> {
   }
   return %r : tensor<*xf32>
 }
+
+// -----
+
+func.func @channels(%x: tensor<1x4x6x4xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<*xf32> {
+  // expected-error @below {{the operand has 4 channels, the kernel with its groups 3}}
+  %0 = dlc.conv %x, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<1x4x6x4xf32>, tensor<8x3x3x3xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// -----
+
+func.func @window(%x: tensor<1x3x2x4xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<*xf32> {
+  // expected-error @below {{spatial axis 0 with its padding is shorter than the window: it has 2 elements, the window spans 3}}
+  %0 = dlc.conv %x, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<1x3x2x4xf32>, tensor<8x3x3x3xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

