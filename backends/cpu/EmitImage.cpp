@@ -3,7 +3,7 @@
 
 //
 // emit-image: LLVM IR of all code modules -> objects -> one image, whose bytes go into the weight store. Kernels go through LLVM
-// in chunks of a fixed number, each chunk in a context of its own, on as many threads as there are; the image does not depend on
+// in chunks, each chunk in a context of its own, on as many threads as there are; the image does not depend on
 // how many.
 
 #include "EmitObject.h"
@@ -14,6 +14,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 
@@ -22,7 +23,8 @@ using namespace mlir;
 namespace dlc::cpu {
 namespace {
 
-constexpr unsigned kKernelsPerChunk = 8;
+/// Few enough that all threads have work, many enough that starting LLVM does not count. Depends on nothing but the number of kernels.
+size_t kernelsPerChunk(size_t kernels) { return std::clamp<size_t>(kernels / 32, 8, 64); }
 
 struct Chunk {
   std::unique_ptr<llvm::LLVMContext> context;
@@ -78,9 +80,10 @@ struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
     }
 
     // Translation reads the MLIR context, so it is done here, one chunk after the other; all after it is parallel.
-    std::vector<Chunk> chunks((modules.size() + kKernelsPerChunk - 1) / kKernelsPerChunk);
+    size_t perChunk = kernelsPerChunk(modules.size());
+    std::vector<Chunk> chunks(llvm::divideCeil(modules.size(), perChunk));
     for (auto [i, chunk] : llvm::enumerate(chunks)) {
-      auto merged = merge(ArrayRef(modules).slice(i * kKernelsPerChunk).take_front(kKernelsPerChunk));
+      auto merged = merge(ArrayRef(modules).slice(i * perChunk).take_front(perChunk));
       chunk.context = std::make_unique<llvm::LLVMContext>();
       chunk.module = translateModuleToLLVMIR(*merged, *chunk.context, "kernels");
       if (!chunk.module)
