@@ -75,6 +75,18 @@ def type_names():
     return result
 
 
+MAIN = {"Where": "T", "ConstantOfShape": "T2", "Constant": "T"}
+
+
+def main_parameter(schema):
+    """The type parameter that the nodes of an operator go through."""
+    return MAIN.get(schema.name) or schema.inputs[0].type_str
+
+
+def input_parameter(schema, i):
+    return schema.inputs[min(i, len(schema.inputs) - 1)].type_str
+
+
 def number_of(dtype):
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
@@ -84,7 +96,7 @@ def is_bool(dtype):
 
 
 INTEGERS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
-BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}
+BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4, "float6_e2m3fn": 6, "float6_e3m2fn": 6}
 
 
 def is_int(dtype):
@@ -109,7 +121,7 @@ def bits(dtype):
 
 
 def is_small_float(dtype):
-    return dtype.name.startswith("float8") or dtype.name.startswith("float4")
+    return dtype.name.startswith(("float8", "float6", "float4"))
 
 
 # --- drawing ----------------------------------------------------------------------------------------------------------
@@ -118,14 +130,11 @@ def is_small_float(dtype):
 class Draw:
     """Random decisions for one node. `number` counts the nodes of an operator, so that all types have their turn."""
 
-    def __init__(self, op, opset, schema, number, seed):
+    def __init__(self, op, opset, schema, number, dtype=None):
         self.op, self.opset, self.schema = op, opset, schema
-        self.random = np.random.default_rng([zlib.crc32(op.encode()), opset, number, seed])
-        self.number = number
-        self.static = False  # whether all dims are the same in each run
-        main = next((i.type_str for i in schema.inputs), None)
-        names = self.types(main) if main else []
-        self.dtype = names[number % len(names)] if names else np.dtype(np.float32)
+        self.random = np.random.default_rng([zlib.crc32(op.encode()), opset, number])
+        types = self.types(main_parameter(schema))
+        self.dtype = dtype or (types[number % len(types)] if types else np.dtype(np.float32))
 
     def types(self, parameter):
         """The NumPy types that a type parameter (or a type) of the schema can be."""
@@ -135,8 +144,8 @@ class Draw:
 
     def input_type(self, i):
         """A type for input i: the main one if they share a parameter."""
-        parameter = self.schema.inputs[min(i, len(self.schema.inputs) - 1)].type_str
-        return self.dtype if parameter == self.schema.inputs[0].type_str else self.pick(self.types(parameter))
+        parameter = input_parameter(self.schema, i)
+        return self.dtype if parameter == main_parameter(self.schema) else self.pick(self.types(parameter))
 
     def chance(self, p):
         return bool(self.random.random() < p)
@@ -184,7 +193,8 @@ class Draw:
         if dtype.name == "float8_e8m0fnu":
             return (2.0 ** self.random.integers(-4, 4, dims, endpoint=True)).astype(np.float32).astype(dtype)
         if dtype.name == "float4_e2m1fn":
-            return self.random.choice(np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32), dims).astype(dtype)
+            cells = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
+        return self.random.choice(cells[(cells >= low) & (cells <= high)], dims).astype(dtype)
         step = 1 if whole or is_small_float(dtype) else 4
         numbers = self.random.integers(math.ceil(low * step), math.floor(high * step), dims, endpoint=True) / step
         return numbers.astype(np.float32).astype(dtype)
@@ -258,10 +268,9 @@ def ints(values):
     return np.array(values, np.int64)
 
 
-def draw(name, number, seed, opset, schema):
-    """The Node number `number` for an operator; raises Skip."""
-    d = Draw(name, opset, schema, number, seed)
-    return OPS[name](d)
+def draw(name, number, opset, schema, dtype=None):
+    """The Node number `number` for an operator, of the type whose turn it is or of that one; raises Skip."""
+    return OPS[name](Draw(name, opset, schema, number, dtype))
 
 
 # --- element-wise -----------------------------------------------------------------------------------------------------
@@ -471,7 +480,6 @@ def clip(d):
 @op("Where")
 def where(d):
     dims = d.broadcast(3)
-    d.dtype = (types := d.types(d.schema.inputs[1].type_str))[d.number % len(types)]
 
     def arrays():
         c, a, b = dims()
@@ -502,11 +510,11 @@ def castable(d, dims, source, target, saturate):
             bottom, top = max(bottom, -6), min(top, 6)
         return d.small(dims, source, bottom, top, whole=bits(target) < 8)
     if is_small_float(source):
-        return d.small(dims, source)
+        return d.small(dims, source, 1 if is_unsigned(target) else -6)
     if target.name == "float8_e8m0fnu":
         return d.reals(dims, 0.3, 40, source)
     x = d.reals(dims, -5, 5, source)
-    return d.special(x, p=0.1) if saturate and not target.name.startswith("float4") else x
+    return d.special(x, p=0.1) if saturate and not target.name.startswith(("float4", "float6")) else x
 
 
 def cast_attributes(d, target):
@@ -909,10 +917,9 @@ def eye_like(d):
 
 @op("ConstantOfShape")
 def constant_of_shape(d):
-    kind = (kinds := d.types("T2"))[d.number % len(kinds)]
     attributes = {}
-    if d.chance(0.8):
-        attributes["value"] = onnx.numpy_helper.from_array(d.small([1], kind), "value")
+    if d.dtype != np.float32 or d.chance(0.5):
+        attributes["value"] = onnx.numpy_helper.from_array(d.small([1]), "value")
     rank = d.rank()
     is_constant, dims = d.once(lambda: ints(d.dims(rank)))
     return d.node(lambda: [dims()], attributes, constant((0, is_constant)))
@@ -934,11 +941,9 @@ def arange(d):
 
 @op("Constant")
 def constant_node(d):
-    kinds = d.types("T")
-    kind = kinds[d.number % len(kinds)]
-    attributes = {"value": onnx.numpy_helper.from_array(d.small(d.dims(d.rank()), kind), "value")}
-    if d.opset >= 12 and d.chance(0.4):
-        name = d.pick(["value_float", "value_floats", "value_int", "value_ints"])
+    attributes = {"value": onnx.numpy_helper.from_array(d.small(d.dims(d.rank())), "value")}
+    if d.opset >= 12 and d.dtype in (np.float32, np.int64) and d.chance(0.5):
+        name = d.pick(["value_float", "value_floats"] if d.dtype == np.float32 else ["value_int", "value_ints"])
         number = d.real(-4, 4) if "float" in name else d.between(-9, 9)
         attributes = {name: [number, number + 1] if name.endswith("s") else number}
     return d.node(lambda: [], attributes)

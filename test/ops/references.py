@@ -22,7 +22,8 @@ import ops
 PLAIN = {np.dtype(t) for t in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()}
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-9}
 IR = 10  # of models whose types are older
-NEWER_TYPES = {TensorProto.FLOAT4E2M1: 11, TensorProto.FLOAT8E8M0: 12, TensorProto.UINT2: 13, TensorProto.INT2: 13}
+NEWER_TYPES = {TensorProto.FLOAT4E2M1: 11, TensorProto.FLOAT8E8M0: 12, TensorProto.UINT2: 13, TensorProto.INT2: 13,
+               TensorProto.FLOAT6E2M3: 14, TensorProto.FLOAT6E3M2: 14}
 
 
 def tolerance(dtype):
@@ -50,7 +51,10 @@ def output_types(node, arrays):
         schema = onnx.defs.get_schema(node.op, node.opset)
         same = {s.type_str: ops.number_of(a.dtype) for s, a in zip(schema.inputs, arrays) if a is not None}
         for name, output in zip(names, schema.outputs):
-            types[name] = types.get(name) or same.get(output.type_str) or ops.number_of(ops.type_names()[output.type_str[7:-1]][1])
+            fixed = ops.type_names().get(output.type_str[len("tensor("):-1])
+            types[name] = types.get(name) or same.get(output.type_str) or (fixed and fixed[0])
+            if not types[name]:
+                raise ops.Skip
     return [types[name] for name in names]
 
 

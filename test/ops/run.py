@@ -54,10 +54,10 @@ class Refused(Exception):
 class Entry:
     """A node of a batch with the inputs of its runs, and later its outputs."""
 
-    def __init__(self, op, seed, number, opset, schema, runs):
-        self.op, self.seed, self.number = op, seed, number
+    def __init__(self, op, number, opset, schema, runs):
+        self.op, self.number = op, number
         self.label = f"n{number}"
-        self.node = ops.draw(op, number, seed, opset, schema)
+        self.node = ops.draw(op, number, opset, schema)
         self.runs = [[None if a is None else np.asarray(a) for a in self.node.arrays()] for _ in range(runs)]
         self.types = references.output_types(self.node, self.runs[0])
         self.share = number % 2 == 0  # whether dims that are always equal have one name
@@ -205,7 +205,7 @@ def check(entry, dlc):
 
 def save(entry, options):
     """Models and inputs of a failing node."""
-    folder = options.build / "test-logs" / "ops" / f"{entry.op}-{entry.node.opset}-{entry.seed}-{entry.number}"
+    folder = options.build / "test-logs" / "ops" / f"{entry.op}-{entry.node.opset}-{entry.number}"
     for run, arrays in enumerate(entry.runs):
         data = folder / f"test_data_set_{run}"
         data.mkdir(parents=True, exist_ok=True)
@@ -233,7 +233,7 @@ def batches(options):
             if options.seed is not None:
                 result += [(op, options.seed, opset, schema, options)]
             elif options.all:
-                kinds = len(ops.Draw(op, opset, schema, 0, 0).types(schema.inputs[0].type_str)) if schema.inputs else 15
+                kinds = len(ops.Draw(op, opset, schema, 0).types(ops.main_parameter(schema)))
                 wanted = -(-kinds // ALL_NODES) if age else max(2, -(-kinds // ALL_NODES))
                 result += [(op, seed, opset, schema, options) for seed in range(wanted)]
             elif age == 0 or options.op:
@@ -248,7 +248,7 @@ def entries_of(batch):
     entries = []
     for number in range(seed * nodes, (seed + 1) * nodes):
         with contextlib.suppress(ops.Skip):
-            entries.append(Entry(op, seed, number, opset, schema, runs))
+            entries.append(Entry(op, number, opset, schema, runs))
     return entries
 
 
