@@ -194,7 +194,7 @@ class Draw:
             return (2.0 ** self.random.integers(-4, 4, dims, endpoint=True)).astype(np.float32).astype(dtype)
         if dtype.name == "float4_e2m1fn":
             cells = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
-        return self.random.choice(cells[(cells >= low) & (cells <= high)], dims).astype(dtype)
+            return self.random.choice(cells[(cells >= low) & (cells <= high)], dims).astype(dtype)
         step = 1 if whole or is_small_float(dtype) else 4
         numbers = self.random.integers(math.ceil(low * step), math.floor(high * step), dims, endpoint=True) / step
         return numbers.astype(np.float32).astype(dtype)
