@@ -9,8 +9,10 @@ ops.py says how to draw nodes. A batch is some nodes of one operator and opset, 
 among them, and other values. It is compiled twice: as a model with named dims that has each node once and does one run after the
 other, and as a model of fixed dims that has each node once for each run. Both must give the same, bit for bit but where sums
 round, and what ONNX Runtime and the ONNX reference evaluator give (references.py).
-A node that dlc refuses with a message that names it is listed; a wrong value, a crash, a hang or another error is a failure.
+A node that dlc refuses with a message that names it is listed, unless docs/operators.md has it among what is taken; a wrong value, a crash, a hang or another error is a failure.
 It is shown with the command that repeats it; its models and inputs are written to <build>/test-logs/ops.
+
+It fails too if that table is old: if it has among what is not taken something that passes (table.py --update writes it anew).
 
 Without --all, the newest definition of each operator with a few runs; with it, every definition and type, and 50 shapes and more
 for each operator. --references compares the references with each other, and asks dlc nothing.
@@ -35,6 +37,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import driver
 import ops
 import references
+import supported
 
 TARGET = "cpu:host"
 NODES, RUNS = 3, 4  # of a batch
@@ -252,8 +255,18 @@ def entries_of(batch):
     return entries
 
 
-def run_batch(bench, batch):
-    """[(name, class, text)] of its nodes."""
+def against_table(entry, verdict, table):
+    """A failure if docs/operators.md says something else than what was seen, else the verdict."""
+    said = table.get((entry.op, entry.node.opset), {}).get(supported.short(entry.node.dtype), "not")
+    if isinstance(verdict, Refused) and said == "taken":
+        return Failed(f"refused, though docs/operators.md has it among what is taken: {verdict}")
+    if verdict is None and said == "not":
+        return Failed("docs/operators.md is old: it does not say that this is taken (test/ops/table.py --update)")
+    return verdict
+
+
+def run_batch(bench, batch, table):
+    """[(name, class, text)] of its nodes. table: what docs/operators.md says, where it is compared with that."""
     op, seed, opset, _, options = batch
     entries, verdicts, results = entries_of(batch), {}, []
     if not options.references:
@@ -267,6 +280,8 @@ def run_batch(bench, batch):
                 remarks = check(entry, not options.references)
             except Failed as failed:
                 verdict = failed
+        if table:
+            verdict = against_table(entry, verdict, table)
         if verdict is None:
             results.append((name, "pass", sorted(remarks)))
         elif isinstance(verdict, Refused):
@@ -299,12 +314,15 @@ def main():
     todo = batches(options)
     counts, failures, refused, remarks = collections.Counter(), [], collections.defaultdict(list), collections.defaultdict(list)
     worst = []
+    # With other numbers of nodes than these, other nodes are drawn than table.py compiled.
+    plain = not (options.all or options.op or options.references or options.nodes or options.runs)
+    table = supported.read() if plain else None
 
     @contextlib.contextmanager
     def setup(folder):
         with driver.Dlc(options.build) as dlc:
             bench = Bench(options, dlc, driver.runtime(options.build), folder)
-            yield lambda number: run_batch(bench, todo[number])
+            yield lambda number: run_batch(bench, todo[number], table)
 
     for number, results, seconds in driver.run_all(range(len(todo)), setup, options.jobs, SECONDS_A_BATCH):
         op, seed, opset = todo[number][:3]
