@@ -9,8 +9,8 @@ The suites, each run if it exists:
     runtime-only  the runtime configured, built and tested without LLVM; what libdlcrt.so weighs, needs and imports
     tsan, runtime-asan
                   the runtime's unit tests under ThreadSanitizer; under AddressSanitizer and UndefinedBehaviorSanitizer
-    conformance, models, layers
-                  test/onnx-conformance/run.py, test/models/run.py, test/layers/check.py, called with
+    conformance, models, ops, layers
+                  test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
 
@@ -41,6 +41,7 @@ SANITIZER = re.compile(r"(WARNING|ERROR): \w+Sanitizer|: runtime error: ")
 SCRIPTS = {
     "conformance": "test/onnx-conformance/run.py",
     "models": "test/models/run.py",
+    "ops": "test/ops/run.py",
     "layers": "test/layers/check.py",
 }
 
@@ -257,7 +258,7 @@ def suites(options):
         yield "runtime-only", run_runtime_only
         yield "tsan", run_sanitized
         yield "runtime-asan", run_sanitized
-    for name in ("conformance", "models"):
+    for name in ("conformance", "models", "ops"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script
 

@@ -1,0 +1,285 @@
+# Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a node gives by ONNX Runtime and by the reference evaluator of the onnx package, and where one of them is wrong.
+
+FAULTS is the list of what is known to be wrong: a reference is not asked where a line of it holds. Where the two differ and no
+line says which is right, the test fails: the operator's text has to be read, and a line has to be written.
+"""
+
+import contextlib
+import io
+import warnings
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import driver
+import ops
+
+PLAIN = {np.dtype(t) for t in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()}
+TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-9}
+IR = 10  # of models whose types are older
+NEWER_TYPES = {TensorProto.FLOAT4E2M1: 11, TensorProto.FLOAT8E8M0: 12, TensorProto.UINT2: 13, TensorProto.INT2: 13,
+               TensorProto.FLOAT6E2M3: 14, TensorProto.FLOAT6E3M2: 14}
+
+
+def tolerance(dtype):
+    """That of one operation that rounds."""
+    return TOLERANCE.get(dtype.name, 0.25 if ops.is_small_float(dtype) else 0)
+
+
+def make_model(nodes, inputs, outputs, initializers, opset):
+    graph = helper.make_graph(nodes, "ops", inputs, outputs, initializers)
+    numbers = [v.type.tensor_type.elem_type for v in (*inputs, *outputs)] + [t.data_type for t in initializers]
+    numbers += [a.i for n in nodes for a in n.attribute if a.name in ("to", "dtype")]
+    version = max([IR, *(NEWER_TYPES.get(n, 0) for n in numbers)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=version, producer_name="test/ops")
+
+
+def output_types(node, arrays):
+    """Element types of the outputs, by the package's inference."""
+    inputs = [helper.make_tensor_value_info(f"x{i}", ops.number_of(a.dtype), a.shape) for i, a in enumerate(arrays) if a is not None]
+    names = [f"y{i}" for i in range(node.outputs)]
+    made = helper.make_node(node.op, [f"x{i}" if a is not None else "" for i, a in enumerate(arrays)], names, **node.attributes)
+    model = make_model([made], inputs, [helper.make_empty_tensor_value_info(n) for n in names], [], node.opset)
+    inferred = onnx.shape_inference.infer_shapes(model)
+    types = {v.name: v.type.tensor_type.elem_type for v in (*inferred.graph.output, *inferred.graph.value_info)}
+    if not all(types.get(name) for name in names):
+        schema = onnx.defs.get_schema(node.op, node.opset)
+        same = {s.type_str: ops.number_of(a.dtype) for s, a in zip(schema.inputs, arrays) if a is not None}
+        for name, output in zip(names, schema.outputs):
+            fixed = ops.type_names().get(output.type_str[len("tensor("):-1])
+            types[name] = types.get(name) or same.get(output.type_str) or (fixed and fixed[0])
+            if not types[name]:
+                raise ops.Skip
+    return [types[name] for name in names]
+
+
+def one_node(node, arrays, types, opset, as_weights, widen):
+    """A model of this node alone. as_weights: the inputs are initializers, and the outputs are cast to float."""
+    inputs, weights, names = [], [], []
+    for i, a in enumerate(arrays):
+        names.append(f"x{i}" if a is not None else "")
+        if a is None:
+            continue
+        if as_weights or i in node.const:
+            weights.append(numpy_helper.from_array(a, names[i]))
+        else:
+            inputs.append(helper.make_tensor_value_info(names[i], ops.number_of(a.dtype), [None] * a.ndim))
+    outputs = [f"y{i}" for i in range(node.outputs)]
+    nodes = [helper.make_node(node.op, names, outputs, **node.attributes)]
+    results = []
+    for name, number in zip(outputs, types):
+        if widen:
+            results.append(helper.make_tensor_value_info(name, number, None))
+        elif as_weights and np.dtype(helper.tensor_dtype_to_np_dtype(number)) not in PLAIN:
+            nodes.append(helper.make_node("Cast", [name], [name + "_float"], to=TensorProto.FLOAT))
+            results.append(helper.make_tensor_value_info(name + "_float", TensorProto.FLOAT, None))
+        else:
+            results.append(helper.make_tensor_value_info(name, number, None))
+    return make_model(nodes, inputs, results, weights, opset)
+
+
+class OnnxRuntime:
+    name = "ONNX Runtime"
+
+    def __init__(self, node, types):
+        self.node, self.types, self.session = node, types, None
+
+    def open(self, model):
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = 1
+        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def opsets(self):
+        """The definition's opset, and one that it knows and that means the same where it knows no newer one."""
+        return [self.node.opset] + ([26] if self.node.opset > 26 else [])
+
+    def run(self, arrays):
+        """Outputs; raises what ONNX Runtime raises."""
+        plain = all(a is None or a.dtype in PLAIN for a in arrays) and all(
+            np.dtype(helper.tensor_dtype_to_np_dtype(t)) in PLAIN for t in self.types)
+        feeds = {} if not plain else {f"x{i}": a for i, a in enumerate(arrays) if a is not None and i not in self.node.const}
+        if not plain or self.session is None:
+            for opset in self.opsets():
+                try:
+                    self.session = self.open(one_node(self.node, arrays, self.types, opset, not plain, False))
+                    break
+                except Exception as error:
+                    problem = error
+            else:
+                raise problem
+        got = self.session.run(None, feeds)
+        return [g.astype(helper.tensor_dtype_to_np_dtype(t)) for g, t in zip(got, self.types)]
+
+
+class Evaluator:
+    name = "the reference evaluator"
+
+    def __init__(self, node, types):
+        self.node, self.types = node, types
+
+    def run(self, arrays):
+        model = one_node(self.node, arrays, self.types, self.node.opset, False, False)
+        feeds = {f"x{i}": a for i, a in enumerate(arrays) if a is not None and i not in self.node.const}
+        with warnings.catch_warnings(), np.errstate(all="ignore"), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            got = [np.asarray(g) for g in ReferenceEvaluator(model).run(None, feeds)]
+        for g, number in zip(got, self.types):
+            if g.dtype != np.dtype(helper.tensor_dtype_to_np_dtype(number)):
+                raise TypeError(f"a result of type {g.dtype}")
+        return got
+
+
+class Wide:
+    """ONNX Runtime on float or int64 where neither knows the type: numbers are small, so nothing rounds on the way in."""
+
+    name = "ONNX Runtime in a wider type"
+
+    def __init__(self, node, types):
+        self.node, self.types = node, types
+
+    def run(self, arrays):
+        def wide(dtype):
+            return np.dtype(np.float32 if ops.is_float(dtype) else np.int64)
+
+        main = self.node.dtype
+        if main == np.bool_ or wide(main) == main or self.node.op in ("Cast", "CastLike", "BitCast", "BitShift", "BitwiseNot"):
+            raise TypeError("there is no wider type")
+        widened = [a.astype(wide(a.dtype)) if a is not None and a.dtype == main else a for a in arrays]
+        types = [ops.number_of(wide(main)) if t == ops.number_of(main) else t for t in self.types]
+        got = OnnxRuntime(self.node, types).run(widened)
+        with np.errstate(all="ignore"):
+            return [g.astype(helper.tensor_dtype_to_np_dtype(t)) for g, t in zip(got, self.types)]
+
+
+REFERENCES = {"ort": OnnxRuntime, "evaluator": Evaluator}
+
+# --- where they are wrong ---------------------------------------------------------------------------------------------
+
+
+def has_nan(arrays):
+    return any(a is not None and not ops.is_int(a.dtype) and a.dtype != np.bool_ and np.isnan(a.astype(np.float64)).any() for a in arrays)
+
+
+def is_empty(arrays):
+    return any(a is not None and a.size == 0 for a in arrays)
+
+
+def slices_backwards_to_the_top(node, arrays):
+    """A negative step with the largest integer as the end."""
+    if len(arrays) < 5 or arrays[4] is None:
+        return False
+    ends, steps = arrays[2], arrays[4]
+    return bool(np.any((steps < 0) & (ends == np.iinfo(ends.dtype).max)))
+
+
+def slices_backwards_from_below(node, arrays):
+    """A negative step, and a start below the first cell."""
+    if len(arrays) < 5 or arrays[4] is None:
+        return False
+    axes = range(len(arrays[1])) if arrays[3] is None else arrays[3]
+    return any(step < 0 and int(start) < -arrays[0].shape[axis] for start, axis, step in zip(arrays[1], axes, arrays[4]))
+
+
+def unsorted(axes):
+    axes = list(axes)
+    return axes != sorted(axes) or any(a < 0 for a in axes)
+
+
+# (which, operators, when: called with the node and the inputs, why: what the operator's text says)
+FAULTS = [
+    ("evaluator", {"Softmax", "LogSoftmax", "Hardmax"}, lambda n, x: n.opset < 13,
+     "before version 13 all axes from `axis` on are one row; it takes one axis"),
+    ("evaluator", {"Pad"}, lambda n, x: any(p < 0 for p in n.attributes.get("pads", []) or (x[1].tolist() if len(x) > 1 else [])),
+     "a negative pad takes cells away; it has none"),
+    ("evaluator", {"Shape"}, lambda n, x: any(a < -x[0].ndim for a in n.attributes.values()),
+     "`start` and `end` are clamped to [0, rank] after the rank is added; it clamps nothing below"),
+    ("evaluator", {"Unsqueeze"}, lambda n, x: unsorted(n.attributes.get("axes", [])),
+     "the order of `axes` does not matter, and they count in the result; it inserts one after the other"),
+    ("evaluator", {"Unique"}, lambda n, x: n.attributes.get("sorted", 1) == 0,
+     "unsorted means in the order of first occurrence: [2, 1, 1, 3] -> [2, 1, 3]; it mixes up the two orders"),
+    ("evaluator", {"Slice"}, slices_backwards_from_below,
+     "a start below the axis is clamped to 0 where the step is negative, which leaves one cell; it takes none"),
+    ("ort", {"Slice"}, slices_backwards_to_the_top, "a far end is clamped to dim - 1 where the step is negative, which leaves nothing; it takes everything"),
+    ("ort", {"NonZero"}, lambda n, x: x[0].ndim == 0, "the result for a scalar has the shape (0, N); it gives (1, N)"),
+    ("ort", {"ReduceMean"}, lambda n, x: is_empty(x), "the mean of nothing is undefined by the text, and NaN with us (0 / 0); it gives 0"),
+    ("ort", {"ReduceMax", "ReduceMin", "Max", "Min"}, lambda n, x: has_nan(x), "the text is silent, NaN wins with us; there it depends on its place"),
+]
+
+
+def slice_by_text(node, arrays):
+    """Slice as its text has it, cell by cell."""
+    x, starts, ends, axes, steps = arrays
+    for start, end, axis, step in zip(starts.tolist(), ends.tolist(), range(len(starts)) if axes is None else axes.tolist(), steps.tolist()):
+        length = x.shape[axis]
+        first, last = ((start + length if start < 0 else start), (end + length if end < 0 else end))
+        if step > 0:
+            cells = range(min(max(first, 0), length), min(max(last, 0), length), step)
+        else:
+            cells = range(min(max(first, 0), length - 1), min(max(last, -1), length - 1), step)
+        x = np.take(x, list(cells) if length else [], axis)
+    return [x]
+
+
+# Values by hand, where no reference is to be trusted.
+HAND = {"Slice": slice_by_text}
+
+
+def fault(who, node, arrays):
+    """Why a reference is not to be trusted here, or None."""
+    for which, names, when, why in FAULTS:
+        if which == who and node.op in names and when(node, arrays):
+            return why
+    return None
+
+
+def sort_sets(node, outputs):
+    """Outputs that are sets, sorted, to be compared."""
+    return [np.sort(o.ravel()) if i in node.sets else o for i, o in enumerate(outputs)]
+
+
+def difference(node, got, want):
+    """None, or in words how the outputs differ more than rounding explains."""
+    for i, (g, w) in enumerate(zip(sort_sets(node, got), sort_sets(node, want))):
+        allowed = 0 if node.exact else tolerance(w.dtype) * node.tolerance
+        if found := driver.difference(g, w, allowed, allowed):
+            return f"output {i} is {found}"
+    return None
+
+
+class Judge:
+    """The right outputs of a node for one run after the other."""
+
+    def __init__(self, node, types):
+        self.node, self.types = node, types
+        self.references = {who: kind(node, types) for who, kind in REFERENCES.items()}
+        self.errors = {}  # what a reference said when it could not
+
+    def wanted(self, arrays):
+        """(outputs or None, whose, None or how the references differ)"""
+        values = {}
+        for who, reference in self.references.items():
+            if fault(who, self.node, arrays):
+                continue
+            try:
+                values[who] = reference.run(arrays)
+            except Exception as error:  # neither knows every operator for every type and every empty tensor
+                self.errors[who] = f"{type(error).__name__}: {error}".splitlines()[0][:150]
+        if not values:
+            if self.node.op in HAND:
+                return HAND[self.node.op](self.node, arrays), "the operator's text", None
+            with contextlib.suppress(Exception):
+                wide = Wide(self.node, self.types)
+                return wide.run(arrays), wide.name, None
+            return None, None, None
+        if len(values) == 2:
+            a, b = values.values()
+            if found := difference(self.node, a, b):
+                return None, None, f"{OnnxRuntime.name} differs from {Evaluator.name}: {found}"
+        who = next(iter(values))
+        return values[who], " and ".join(REFERENCES[w].name for w in values), None

@@ -1,0 +1,101 @@
+# Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes and reads docs/operators.md, the table of what dlc takes."""
+
+import collections
+import re
+
+import driver
+import ops
+
+FILE = driver.ROOT / "docs" / "operators.md"
+SHORT = {"double": "f64", "float": "f32", "float16": "f16", "bfloat16": "bf16", "float8e4m3fn": "f8e4m3fn", "float8e4m3fnuz": "f8e4m3fnuz",
+         "float8e5m2": "f8e5m2", "float8e5m2fnuz": "f8e5m2fnuz", "float8e8m0": "f8e8m0", "float6e2m3": "f6e2m3",
+         "float6e3m2": "f6e3m2", "float4e2m1": "f4e2m1", "int64": "i64", "int32": "i32",
+         "int16": "i16", "int8": "i8", "int4": "i4", "int2": "i2", "uint64": "u64", "uint32": "u32", "uint16": "u16", "uint8": "u8", "uint4": "u4",
+         "uint2": "u2", "bool": "bool", "string": "string", "complex64": "c64", "complex128": "c128"}
+GROUPS = {  # a name for types that are all there
+    "f8": ("f8e4m3fn", "f8e4m3fnuz", "f8e5m2", "f8e5m2fnuz"), "i8..i64": ("i64", "i32", "i16", "i8"), "u8..u64": ("u64", "u32", "u16", "u8"),
+    "complex": ("c64", "c128"),
+}
+HEAD = """# Which operators dlc takes
+
+<!-- Generated: test/ops/table.py --build build/dev --update -->
+
+Found by compiling, for each line, random nodes of each element type that ONNX's definition allows, with named dims (test/ops). *Taken*: all
+nodes compiled, and test/ops/run.py compares what they compute with two references. *In part*: some were refused, for the reasons below the
+table. Whatever is not taken is refused with a message that names the node. Opsets 6 to {newest}; each line is for the opsets that
+mean the same by the operator. The type is that of the data; other inputs have any type that the definition allows.
+
+`i8..i64`: i8 i16 i32 i64, `u8..u64` likewise; `f8`: f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz; `complex`: c64 c128.
+"""
+
+
+def short(dtype):
+    """The short name of a NumPy type."""
+    return next(SHORT[name] for name, (_, known) in ops.type_names().items() if known == dtype)
+
+
+def list_types(names):
+    names = sorted(names, key=list(SHORT.values()).index)
+    for group, members in GROUPS.items():
+        if set(members) <= set(names):
+            at = names.index(members[0])
+            names[at:at + 1] = [group]
+            names = [n for n in names if n not in members]
+    return " ".join(names)
+
+
+def expand_types(text):
+    return {name for word in text.split() for name in GROUPS.get(word, (word,))}
+
+
+def span(first, last):
+    return f"{first}" if first == last else f"{first}-" if last == ops.NEWEST else f"{first}-{last}"
+
+
+def write(measured, cases):
+    """The file's text. measured: {(op, first, last): result of measure}"""
+    lines = [HEAD.format(newest=ops.NEWEST), "| operator | opsets | taken | in part | not |", "| --- | --- | --- | --- | --- |"]
+    reasons, nothing = [], []
+    for op in sorted({key[0] for key in measured}, key=str.lower):
+        rows = []
+        for (_, first, last), result in sorted((k, v) for k, v in measured.items() if k[0] == op):
+            row = tuple(list_types(result[kind]) for kind in ("taken", "part", "not"))
+            if rows and rows[-1][2] == row:
+                rows[-1][1] = last
+            else:
+                rows.append([first, last, row])
+        if not any(row[0] or row[1] for _, _, row in rows):
+            nothing.append(op)
+            continue
+        lines += [f"| {op} | {span(first, last)} | {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for first, last, row in rows]
+        found = collections.defaultdict(set)
+        for (name, first, last), result in measured.items():
+            if name == op:
+                for reason, types in result["why"].items():
+                    if partial := set(types) & set(result["part"]):
+                        found[reason] |= partial
+        reasons += [f"- **{op}** ({list_types(types)}): {reason}" for reason, types in sorted(found.items())]
+    if reasons:
+        lines += ["", "## What was refused in part", "", *reasons]
+    lines += ["", "## Other operators", "", "Measured with the onnx package's own cases: how many compile.", ""]
+    lines += [", ".join(f"{op} ({good} of {count})" for op, (good, count) in sorted(cases.items()) if good) + "."]
+    nothing += [op for op, (good, _) in cases.items() if not good]
+    lines += ["", "## Not supported", "", ", ".join(sorted(nothing)) + "." if nothing else "All have something."]
+    return "\n".join(lines) + "\n"
+
+
+def read():
+    """{(operator, opset): {type: "taken", "part" or "not"}} of the file."""
+    result = {}
+    text = FILE.read_text() if FILE.exists() else ""
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        if len(cells) != 5 or not re.fullmatch(r"\d+(-\d*)?", cells[1]):
+            continue
+        first, dash, last = cells[1].partition("-")
+        kinds = {name: kind for kind, cell in zip(("taken", "part", "not"), cells[2:]) for name in expand_types(cell)}
+        for opset in range(int(first), (int(last) if last else ops.NEWEST if dash else int(first)) + 1):
+            result[cells[0], opset] = kinds
+    return result
