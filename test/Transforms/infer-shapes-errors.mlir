@@ -98,3 +98,19 @@ func.func @overflow(%x: tensor<3037000500x3037000500xi8>) -> tensor<*xi8> {
   %0 = dlc.reshape %x, %shape {allowzero = false} : (tensor<3037000500x3037000500xi8>, tensor<1xi64>) -> tensor<*xi8>
   return %0 : tensor<*xi8>
 }
+
+// -----
+
+func.func @align(%x: tensor<2x4xf32>, %y: tensor<4xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{the second input has 1 dims, which do not fit the first one's from 2 on: it has 2}}
+  %0 = dlc.align_axes %y, %x {axis = 2 : i64} : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
+
+// -----
+
+func.func @condition(%c: tensor<4xi64>, %x: tensor<4xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{the condition must be a bool tensor, not 'i64'}}
+  %0 = dlc.where %c, %x, %x : (tensor<4xi64>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
