@@ -8,7 +8,6 @@
 #include "ElementType.h"
 #include "OpTable.h"
 #include "dlc/IR/Elementwise.h"
-#include "dlc/IR/Movement.h"
 
 using namespace mlir;
 
@@ -21,24 +20,11 @@ static Value oldBroadcast(NodeReader &n, Value x, Value y) {
   std::optional<int64_t> axis = n.findInt("axis");
   if (!broadcast || !axis || *axis == -1)
     return y;
-  std::optional<int64_t> xRank = NodeReader::rankOf(x), yRank = NodeReader::rankOf(y);
-  if (!xRank || !yRank) {
-    n.fail("its attributes 'broadcast' and 'axis' are from before opset 7 and are understood only between inputs whose number of "
-           "dimensions is declared; convert the model to opset 7 or later (onnx.version_converter)");
+  if (*axis < 0) {
+    n.fail(Twine("its attribute 'axis' is ") + Twine(*axis) + "; it must be -1 or the number of a dimension");
     return y;
   }
-  int64_t behind = *xRank - *axis - *yRank;
-  if (*axis < 0 || behind < 0) {
-    n.fail(Twine("its attribute 'axis' is ") + Twine(*axis) + ", but its inputs have " + Twine(*xRank) + " and " + Twine(*yRank) +
-           " dimensions");
-    return y;
-  }
-  if (behind == 0)
-    return y;
-  SmallVector<int64_t> axes;
-  for (int64_t i = 0; i < behind; ++i)
-    axes.push_back(*yRank + i);
-  return n.make<UnsqueezeOp>(NodeReader::elementTypeOf(y), y, axes);
+  return n.make<AlignAxesOp>(NodeReader::elementTypeOf(y), y, x, *axis);
 }
 
 template <typename OpT> static void unary(OpTable &table, StringRef name, int64_t since) {
@@ -83,21 +69,6 @@ static void mean(NodeReader &n) {
   n.setOutput(0, sum);
 }
 
-/// The type of the base is the type of the result, whatever the exponent's.
-static Value power(NodeReader &n, Value x, Value y) {
-  Type base = NodeReader::elementTypeOf(x), exponent = NodeReader::elementTypeOf(y);
-  if (isa<IntegerType>(base) && isa<FloatType>(exponent)) {
-    Type wide = n.b().getF64Type();
-    return n.cast(n.make<PowOp>(wide, n.cast(x, wide), n.cast(y, wide)), base);
-  }
-  return n.make<PowOp>(base, x, n.cast(y, base));
-}
-
-static Value exclusiveOr(NodeReader &n, Value x, Value y) {
-  Type type = n.b().getI1Type();
-  return n.make<NotOp>(type, n.make<EqualOp>(type, x, y));
-}
-
 /// Only a NaN differs from itself.
 static void isNan(NodeReader &n) {
   Value x = n.input(0);
@@ -119,19 +90,26 @@ static void isInf(NodeReader &n) {
 }
 
 /// The remainder, with the sign of the dividend (fmod) or of the divisor.
-static void modulo(NodeReader &n) {
+static void importMod(NodeReader &n) {
   Value x = n.input(0), y = n.input(1);
-  Type type = NodeReader::elementTypeOf(x), boolean = n.b().getI1Type();
-  bool signOfDividend = n.getFlag("fmod", false);
+  Type type = NodeReader::elementTypeOf(x);
+  if (n.getFlag("fmod", false))
+    return n.setOutput(0, n.make<FmodOp>(type, x, y));
   if (!isa<IntegerType>(type))
-    return n.failInput(0, Twine("its ") + n.describeInput(0) + " is " + typeName(type) + "; only integer types are supported");
-  Value rest = n.make<SubOp>(type, x, n.make<MulOp>(type, n.make<DivOp>(type, x, y), y));
-  if (signOfDividend || type.isUnsignedInteger())
-    return n.setOutput(0, rest);
-  Value zero = n.scalar(0, type);
-  Value signsAgree = n.make<EqualOp>(boolean, n.make<LessOp>(boolean, rest, zero), n.make<LessOp>(boolean, y, zero));
-  Value fine = n.make<OrOp>(boolean, n.make<EqualOp>(boolean, rest, zero), signsAgree);
-  n.setOutput(0, n.make<WhereOp>(type, fine, rest, n.make<AddOp>(type, rest, y)));
+    return n.failInput(0, Twine("its ") + n.describeInput(0) + " is " + typeName(type) + ", for which its attribute 'fmod' must be 1");
+  n.setOutput(0, n.make<ModOp>(type, x, y));
+}
+
+static void bitShift(NodeReader &n) {
+  Value x = n.input(0), y = n.input(1);
+  Type type = NodeReader::elementTypeOf(x);
+  std::optional<std::string> direction = n.findString("direction");
+  if (direction == "LEFT")
+    return n.setOutput(0, n.make<ShiftLeftOp>(type, x, y));
+  if (direction != "RIGHT")
+    n.fail(direction ? Twine("its attribute 'direction' is ") + quote(*direction) + "; it must be LEFT or RIGHT"
+                     : Twine("its attribute 'direction' is missing"));
+  n.setOutput(0, n.make<ShiftRightOp>(type, x, y));
 }
 
 static void castTo(NodeReader &n, Type type) {
@@ -153,13 +131,64 @@ static void clip(NodeReader &n, Value low, Value high) {
 
 static void clipByAttributes(NodeReader &n) {
   Type type = n.elementType(0);
-  std::optional<float> low = n.findFloat("min"), high = n.findFloat("max");
-  clip(n, low ? n.scalar(*low, type) : Value(), high ? n.scalar(*high, type) : Value());
+  constexpr float limit = std::numeric_limits<float>::max(); // the default bounds, which infinities exceed
+  clip(n, n.scalar(n.getFloat("min", -limit), type), n.scalar(n.getFloat("max", limit), type));
+}
+
+//===----------------------------------------------------------------------===//
+// Activations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A float attribute and its default.
+struct Number {
+  StringRef name;
+  float otherwise;
+};
+} // namespace
+
+/// One input, and float attributes in the order of the op's.
+template <typename OpT, typename... Numbers>
+static void activation(OpTable &table, StringRef name, int64_t since, Numbers... numbers) {
+  table.add(name, since, [=](NodeReader &n) {
+    Value x = n.input(0);
+    n.setOutput(0, n.make<OpT>(NodeReader::elementTypeOf(x), x, n.b().getF32FloatAttr(n.getFloat(numbers.name, numbers.otherwise))...));
+  });
+}
+
+static Value prelu(NodeReader &n, Value x, Value slope) { return n.make<PReluOp>(NodeReader::elementTypeOf(x), x, slope); }
+
+/// Before version 7 a slope without other axes is one for each channel, or one for all of them.
+static void preluOfChannels(NodeReader &n) {
+  Value x = n.input(0), slope = n.input(1);
+  if (NodeReader::rankOf(slope).value_or(1) == 1)
+    slope = n.make<AlignAxesOp>(NodeReader::elementTypeOf(slope), slope, x, /*axis=*/1);
+  n.setOutput(0, prelu(n, x, slope));
+}
+
+static void importGelu(NodeReader &n) {
+  Value x = n.input(0);
+  Type type = NodeReader::elementTypeOf(x);
+  std::string approximate = n.findString("approximate").value_or("none");
+  if (approximate == "tanh")
+    return n.setOutput(0, n.make<GeluTanhOp>(type, x));
+  if (approximate != "none")
+    n.fail(Twine("its attribute 'approximate' is ") + quote(approximate) + "; it must be none or tanh");
+  n.setOutput(0, n.make<GeluOp>(type, x));
 }
 
 void addElementwiseOps(OpTable &t) {
   unary<AbsOp>(t, "Abs", 6);
+  unary<AcosOp>(t, "Acos", 7);
+  unary<AcoshOp>(t, "Acosh", 9);
+  unary<AsinOp>(t, "Asin", 7);
+  unary<AsinhOp>(t, "Asinh", 9);
+  unary<AtanOp>(t, "Atan", 7);
+  unary<AtanhOp>(t, "Atanh", 9);
+  unary<NotOp>(t, "BitwiseNot", 18);
   unary<CeilOp>(t, "Ceil", 6);
+  unary<CosOp>(t, "Cos", 7);
+  unary<CoshOp>(t, "Cosh", 9);
   unary<ErfOp>(t, "Erf", 9);
   unary<ExpOp>(t, "Exp", 6);
   unary<FloorOp>(t, "Floor", 6);
@@ -167,19 +196,43 @@ void addElementwiseOps(OpTable &t) {
   unary<NegOp>(t, "Neg", 6);
   unary<NotOp>(t, "Not", 1);
   unary<ReciprocalOp>(t, "Reciprocal", 6);
-  unary<ReluOp>(t, "Relu", 6);
-  unary<SigmoidOp>(t, "Sigmoid", 6);
+  unary<RoundOp>(t, "Round", 11);
+  unary<SignOp>(t, "Sign", 9);
+  unary<SinOp>(t, "Sin", 7);
+  unary<SinhOp>(t, "Sinh", 9);
   unary<SqrtOp>(t, "Sqrt", 6);
+  unary<TanOp>(t, "Tan", 7);
   unary<TanhOp>(t, "Tanh", 6);
+
+  activation<CeluOp>(t, "Celu", 12, Number{"alpha", 1});
+  activation<EluOp>(t, "Elu", 6, Number{"alpha", 1});
+  activation<HardSigmoidOp>(t, "HardSigmoid", 6, Number{"alpha", 0.2f}, Number{"beta", 0.5f});
+  activation<HardSwishOp>(t, "HardSwish", 14);
+  activation<LeakyReluOp>(t, "LeakyRelu", 6, Number{"alpha", 0.01f});
+  activation<MishOp>(t, "Mish", 18);
+  activation<ReluOp>(t, "Relu", 6);
+  activation<SeluOp>(t, "Selu", 6, Number{"alpha", 1.67326319217681884765625f}, Number{"gamma", 1.05070102214813232421875f});
+  activation<ShrinkOp>(t, "Shrink", 9, Number{"lambd", 0.5f}, Number{"bias", 0});
+  activation<SigmoidOp>(t, "Sigmoid", 6);
+  activation<SoftplusOp>(t, "Softplus", 1);
+  activation<SoftsignOp>(t, "Softsign", 1);
+  activation<SwishOp>(t, "Swish", 24, Number{"alpha", 1});
+  activation<ThresholdedReluOp>(t, "ThresholdedRelu", 10, Number{"alpha", 1});
+  t.add("Gelu", 20, importGelu);
+  t.add("PRelu", 1, preluOfChannels);
+  t.add("PRelu", 7, [](NodeReader &n) { n.setOutput(0, prelu(n, n.input(0), n.input(1))); });
 
   binary<AddOp>(t, "Add", 6);
   binary<AndOp>(t, "And", 1);
+  binary<AndOp>(t, "BitwiseAnd", 18);
+  binary<OrOp>(t, "BitwiseOr", 18);
+  binary<XorOp>(t, "BitwiseXor", 18);
   binary<DivOp>(t, "Div", 6);
   binary<MulOp>(t, "Mul", 6);
   binary<OrOp>(t, "Or", 1);
   binary<SubOp>(t, "Sub", 6);
-  binaryBy(t, "Pow", 1, power);
-  binaryBy(t, "Xor", 1, exclusiveOr);
+  binary<PowOp>(t, "Pow", 1);
+  binary<XorOp>(t, "Xor", 1);
 
   compare<EqualOp>(t, "Equal", 1);
   compare<GreaterOp>(t, "Greater", 1);
@@ -192,18 +245,15 @@ void addElementwiseOps(OpTable &t) {
   variadic<AddOp>(t, "Sum", 6);
   t.add("Mean", 6, mean);
 
+  t.add("BitShift", 11, bitShift);
   t.add("IsInf", 10, isInf);
   t.add("IsNaN", 9, isNan);
-  t.add("Mod", 10, modulo);
+  t.add("Mod", 10, importMod);
   t.add("Where", 9, [](NodeReader &n) { n.setOutput(0, n.make<WhereOp>(n.elementType(1), n.input(0), n.input(1), n.input(2))); });
   t.add("Cast", 6, [](NodeReader &n) { castTo(n, n.getElementType("to")); });
   t.add("CastLike", 15, [](NodeReader &n) { castTo(n, n.elementType(1)); });
   t.add("Clip", 6, clipByAttributes);
   t.add("Clip", 11, [](NodeReader &n) { clip(n, n.optionalInput(1), n.optionalInput(2)); });
-
-  // Older versions of operators that got a function body later.
-  t.addBody("LeakyRelu", 6, 16);
-  t.addBody("PRelu", 7, 16);
 }
 
 } // namespace dlc

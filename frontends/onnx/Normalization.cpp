@@ -24,21 +24,64 @@ static Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm) 
   return n.make<DivOp>(type, exponentials, sum);
 }
 
-static void softmax(NodeReader &n, bool logarithm) {
-  n.setOutput(0, softmaxAlong(n, n.input(0), n.getInt("axis", -1), logarithm));
+/// 1 at the first of the largest elements along `axis`, else 0. A NaN is larger than all numbers.
+static Value hardmaxAlong(NodeReader &n, Value x, int64_t axis) {
+  Type type = NodeReader::elementTypeOf(x), boolean = n.b().getI1Type(), integer = n.b().getI64Type();
+  Value largest = n.make<ReduceOp>(type, x, ReduceKind::Max, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
+  Value isNan = n.make<NotOp>(boolean, n.make<EqualOp>(boolean, x, x));
+  Value isLargest = n.make<OrOp>(boolean, n.make<EqualOp>(boolean, x, largest), isNan);
+  Value before = n.make<CumSumOp>(integer, n.cast(isLargest, integer), axis, /*exclusive=*/true, /*reverse=*/false);
+  Value isFirst = n.make<EqualOp>(boolean, before, n.scalar(0, integer));
+  return n.cast(n.make<AndOp>(boolean, isLargest, isFirst), type);
 }
 
-/// Before version 13 all axes from `axis` on are one row.
-static void flatSoftmax(NodeReader &n, bool logarithm) {
-  Value x = n.input(0);
-  Type type = NodeReader::elementTypeOf(x);
-  int64_t axis = n.getInt("axis", 1);
-  std::optional<int64_t> rank = NodeReader::rankOf(x);
-  if (axis == -1 || (rank && axis == *rank - 1))
-    return n.setOutput(0, softmaxAlong(n, x, -1, logarithm));
-  Value rows = softmaxAlong(n, n.make<FlattenOp>(type, x, axis), 1, logarithm);
-  Value shape = n.make<ShapeOp>(n.b().getI64Type(), x, /*start=*/0, /*end=*/IntegerAttr());
-  n.setOutput(0, n.make<ReshapeOp>(type, rows, shape, /*allowzero=*/true));
+using AlongAxis = std::function<Value(NodeReader &, Value x, int64_t axis)>;
+
+/// Softmax and its kin: one axis from version 13 on. Before, all axes from `axis` on are one row.
+static void addAlongAxis(OpTable &table, StringRef name, AlongAxis emit) {
+  table.add(name, 1, [emit](NodeReader &n) {
+    Value x = n.input(0);
+    Type type = NodeReader::elementTypeOf(x);
+    int64_t axis = n.getInt("axis", 1);
+    std::optional<int64_t> rank = NodeReader::rankOf(x);
+    if (axis == -1 || (rank && axis == *rank - 1))
+      return n.setOutput(0, emit(n, x, -1));
+    Value rows = emit(n, n.make<FlattenOp>(type, x, axis), 1);
+    Value shape = n.make<ShapeOp>(n.b().getI64Type(), x, /*start=*/0, /*end=*/IntegerAttr());
+    n.setOutput(0, n.make<ReshapeOp>(type, rows, shape, /*allowzero=*/true));
+  });
+  table.add(name, 13, [emit](NodeReader &n) { n.setOutput(0, emit(n, n.input(0), n.getInt("axis", -1))); });
+}
+
+/// The float type that sums of `type` are made in.
+static Type typeOfSums(NodeReader &n, Type type) { return type.getIntOrFloatBitWidth() < 32 ? Type(n.b().getF32Type()) : type; }
+
+/// x / its p-norm along an axis, and 0 where that is 0.
+static void lpNormalization(NodeReader &n) {
+  int64_t axis = n.getInt("axis", -1), p = n.getInt("p", 2);
+  Type type = n.elementType(0), wide = typeOfSums(n, type), boolean = n.b().getI1Type();
+  if (p != 1 && p != 2)
+    n.fail(Twine("its attribute 'p' is ") + Twine(p) + "; it must be 1 or 2");
+  Value x = n.cast(n.input(0), wide);
+  Value terms = p == 1 ? n.make<AbsOp>(wide, x) : n.make<MulOp>(wide, x, x);
+  Value norm = n.make<ReduceOp>(wide, terms, ReduceKind::Sum, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
+  if (p == 2)
+    norm = n.make<SqrtOp>(wide, norm);
+  Value zero = n.scalar(0, wide);
+  Value scaled = n.make<WhereOp>(wide, n.make<EqualOp>(boolean, norm, zero), zero, n.make<DivOp>(wide, x, norm));
+  n.setOutput(0, n.cast(scaled, type));
+}
+
+/// As LayerNormalization, the deviation is taken from the mean before it is squared, unlike in ONNX's function body.
+static void meanVarianceNormalization(NodeReader &n) {
+  SmallVector<int64_t> axes = n.findInts("axes").value_or(SmallVector<int64_t>{0, 2, 3});
+  Type type = n.elementType(0), wide = typeOfSums(n, type);
+  auto mean = [&](Value x) { return n.make<MeanOp>(wide, x, axes, /*keepdims=*/true, /*allAxes=*/false); };
+  Value x = n.cast(n.input(0), wide);
+  Value deviation = n.make<SubOp>(wide, x, mean(x));
+  Value root = n.make<SqrtOp>(wide, mean(n.make<MulOp>(wide, deviation, deviation)));
+  Value result = n.make<DivOp>(wide, deviation, n.make<AddOp>(wide, root, n.scalar(1e-9, wide)));
+  n.setOutput(0, n.cast(result, type));
 }
 
 namespace {
@@ -139,10 +182,11 @@ static void rmsNormalization(NodeReader &n) {
 void addNormalizationOps(OpTable &t) {
   t.add("LayerNormalization", 17, layerNormalization);
   t.add("RMSNormalization", 23, rmsNormalization);
-  t.add("Softmax", 1, [](NodeReader &n) { flatSoftmax(n, false); });
-  t.add("Softmax", 13, [](NodeReader &n) { softmax(n, false); });
-  t.add("LogSoftmax", 1, [](NodeReader &n) { flatSoftmax(n, true); });
-  t.add("LogSoftmax", 13, [](NodeReader &n) { softmax(n, true); });
+  t.add("LpNormalization", 1, lpNormalization);
+  t.add("MeanVarianceNormalization", 9, meanVarianceNormalization);
+  addAlongAxis(t, "Hardmax", hardmaxAlong);
+  addAlongAxis(t, "LogSoftmax", [](NodeReader &n, Value x, int64_t axis) { return softmaxAlong(n, x, axis, /*logarithm=*/true); });
+  addAlongAxis(t, "Softmax", [](NodeReader &n, Value x, int64_t axis) { return softmaxAlong(n, x, axis, /*logarithm=*/false); });
 }
 
 } // namespace dlc

@@ -21,73 +21,70 @@ void DlcDialect::addElementwiseOps() {
       >();
 }
 
-/// Values of small integer tensors flow through arithmetic, so that computed shapes resolve.
-static void propagateValues(ShapeContext &context, ArrayRef<DimExpr> resultDims) {
-  Operation *op = context.getOp();
-  int64_t count = 1;
-  for (DimExpr dim : resultDims) {
-    if (!dim.getConstant())
-      return;
-    count *= *dim.getConstant();
+/// For each element of the result, row-major, the number of the element of a tensor of dims `own` that is broadcast to it.
+static SmallVector<int64_t> broadcastElements(ArrayRef<int64_t> result, ArrayRef<int64_t> own) {
+  SmallVector<int64_t> elements{0};
+  int64_t ownSize = 1;
+  // From the last axis to the first, each axis repeats what is there.
+  for (size_t axis = result.size(); axis-- > 0;) {
+    size_t behind = result.size() - axis;
+    int64_t size = behind <= own.size() ? own[own.size() - behind] : 1;
+    SmallVector<int64_t> next;
+    for (int64_t i = 0; i < result[axis]; ++i)
+      for (int64_t element : elements)
+        next.push_back(element + (size == 1 ? 0 : i * ownSize));
+    ownSize *= size;
+    elements = std::move(next);
   }
-  if (count > ShapeContext::kMaxValues || resultDims.size() > 1)
-    return;
-  unsigned operands = op->getNumOperands();
-  auto element = [&](unsigned i, int64_t k) -> DimExpr {
-    ArrayRef<DimExpr> values = context.values(i);
-    return values.empty() ? DimExpr() : values.size() == 1 ? values[0] : values[k];
-  };
-  for (unsigned i = 0; i != operands; ++i)
-    if (context.values(i).empty() || !context.elementType(i).isInteger())
-      return;
-  auto cast = dyn_cast<CastOp>(op);
-  if (cast && !cast.getTo().isInteger(64) && !cast.getTo().isInteger(32))
-    return;
-  MLIRContext *c = context.getContext();
-  DimExpr one = constantDim(c, 1), zero = constantDim(c, 0);
-  SmallVector<DimExpr> results;
-  for (int64_t k = 0; k != count; ++k) {
-    DimExpr x = element(0, k), y = operands > 1 ? element(1, k) : DimExpr(), z = operands > 2 ? element(2, k) : DimExpr();
-    DimExpr result;
-    if (isa<CastOp>(op))
-      result = x;
-    else if (isa<AddOp>(op))
-      result = addDims(x, y);
-    else if (isa<SubOp>(op))
-      result = subDims(x, y);
-    else if (isa<MulOp>(op))
-      result = mulDims(x, y);
-    else if (isa<NegOp>(op) && x)
-      result = mulDims(x, constantDim(c, -1));
-    else if (isa<DivOp>(op) && x && y && lowerBound(x) >= 0 && lowerBound(y) > 0)
-      result = floorDivDims(x, y); // truncation and floor agree there
-    else if (isa<MinOp>(op))
-      result = minDims(x, y);
-    else if (isa<MaxOp>(op))
-      result = maxDims(x, y);
-    else if (isa<EqualOp>(op))
-      result = selectEqDims(x, y, one, zero);
-    else if (isa<LessOp>(op))
-      result = selectLtDims(x, y, one, zero);
-    else if (isa<GreaterOp>(op))
-      result = selectLtDims(y, x, one, zero);
-    else if (isa<LessOrEqualOp>(op))
-      result = selectLtDims(y, x, zero, one);
-    else if (isa<GreaterOrEqualOp>(op))
-      result = selectLtDims(x, y, zero, one);
-    else if (isa<NotOp>(op) && x)
-      result = selectEqDims(x, zero, one, zero);
-    else if (isa<WhereOp>(op) && x)
-      result = selectEqDims(x, zero, z, y);
-    results.push_back(result);
-  }
-  if (!llvm::all_of(results, [](DimExpr e) { return !e; }))
-    context.setValues(0, results);
+  return elements;
 }
 
-LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule) {
+/// The sizes, where they are known and few enough elements have them.
+static std::optional<SmallVector<int64_t>> sizesForValues(ArrayRef<DimExpr> dims) {
+  SmallVector<int64_t> sizes;
+  int64_t count = 1;
+  for (DimExpr dim : dims) {
+    if (!dim.getConstant() || *dim.getConstant() > ShapeContext::kMaxValues)
+      return std::nullopt;
+    sizes.push_back(*dim.getConstant());
+    count *= sizes.back();
+    if (count > ShapeContext::kMaxValues)
+      return std::nullopt;
+  }
+  return sizes;
+}
+
+/// Values of small tensors flow through arithmetic, so that computed shapes resolve.
+static void propagateValues(ShapeContext &context, ArrayRef<DimExpr> resultDims,
+                            function_ref<DimValue(ArrayRef<DimValue>)> dims) {
+  std::optional<SmallVector<int64_t>> sizes = sizesForValues(resultDims);
+  if (!sizes)
+    return;
+  unsigned operands = context.getOp()->getNumOperands();
+  SmallVector<SmallVector<DimValue>> numbers;
+  SmallVector<SmallVector<int64_t>> elements;
+  for (unsigned i = 0; i != operands; ++i) {
+    std::optional<SmallVector<int64_t>> own = sizesForValues(context.dims(i));
+    numbers.push_back(context.numbers(i));
+    if (!own || static_cast<int64_t>(numbers.back().size()) != llvm::product_of(*own) || numbers.back().empty())
+      return;
+    elements.push_back(broadcastElements(*sizes, *own));
+  }
+  SmallVector<DimValue> results, operand(operands);
+  for (int64_t k = 0, count = llvm::product_of(*sizes); k != count; ++k) {
+    for (unsigned i = 0; i != operands; ++i)
+      operand[i] = numbers[i][elements[i][k]];
+    results.push_back(dims(operand));
+  }
+  if (llvm::any_of(results, [](const DimValue &value) { return static_cast<bool>(value); }))
+    context.setNumbers(0, results);
+}
+
+LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule) { return shapeElementwise(context, rule, {}); }
+
+LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule, function_ref<DimValue(ArrayRef<DimValue>)> valueOf) {
   Operation *op = context.getOp();
-  unsigned first = isa<WhereOp>(op) ? 1 : 0; // the condition has a type of its own
+  unsigned first = rule == ElementRule::Second ? 1 : 0; // the condition has a type of its own
   if (first == 1 && !context.elementType(0).isInteger(1))
     return context.emitError() << "the condition must be a bool tensor, not " << context.elementType(0);
   if (rule != ElementRule::First)
@@ -108,7 +105,8 @@ LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule) {
   else if (rule == ElementRule::Attribute)
     element = op->getAttrOfType<TypeAttr>("to").getValue();
   context.setResult(0, element, dims);
-  propagateValues(context, dims);
+  if (valueOf)
+    propagateValues(context, dims, valueOf);
   return success();
 }
 
@@ -135,6 +133,38 @@ LogicalResult ExpandOp::shape(ShapeContext &context) {
   if (failed(dims))
     return failure();
   context.setResult(0, context.elementType(0), *dims);
+  std::optional<SmallVector<int64_t>> sizes = sizesForValues(*dims), own = sizesForValues(context.dims(0));
+  SmallVector<DimValue> numbers = context.numbers(0), repeated;
+  if (sizes && own && !numbers.empty()) {
+    for (int64_t element : broadcastElements(*sizes, *own))
+      repeated.push_back(numbers[element]);
+    context.setNumbers(0, repeated);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Align axes
+//===----------------------------------------------------------------------===//
+
+Form AlignAxesOp::form() { return Form::Expand; }
+Role AlignAxesOp::role() { return Role::Movement; }
+bool AlignAxesOp::readsData(unsigned operand) { return operand == 0; }
+
+LogicalResult AlignAxesOp::shape(ShapeContext &context) {
+  int64_t behind = context.rank(1) - static_cast<int64_t>(getAxis()) - context.rank(0);
+  if (behind < 0)
+    return context.emitError() << "the second input has " << context.rank(0) << " dims, which do not fit the first one's from "
+                               << static_cast<int64_t>(getAxis()) << " on: it has " << context.rank(1);
+  SmallVector<DimExpr> dims = context.dims(0);
+  dims.append(behind, constantDim(getContext(), 1));
+  context.setResult(0, context.elementType(0), dims);
+  context.setNumbers(0, context.numbers(0));
+  return success();
+}
+
+LogicalResult AlignAxesOp::expand(RewriterBase &rewriter) {
+  rewriter.replaceOp(*this, reshapeTo(rewriter, getLoc(), getX(), cast<RankedTensorType>(getResult().getType())));
   return success();
 }
 

@@ -129,37 +129,15 @@ Scalar operator+(const Scalar &x, const Scalar &y) { return arithmetic<arith::Ad
 Scalar operator-(const Scalar &x, const Scalar &y) { return arithmetic<arith::SubFOp, arith::SubIOp, arith::SubIOp>(x, y); }
 Scalar operator*(const Scalar &x, const Scalar &y) { return arithmetic<arith::MulFOp, arith::MulIOp, arith::MulIOp>(x, y); }
 
-Scalar operator/(const Scalar &x, const Scalar &y) {
-  if (x.isFloat())
-    return x.with(arith::DivFOp::create(x.b(), x.getLoc(), x.getValue(), y.getValue()));
-  // The processor traps on a divisor of 0 and on MIN / -1: divide by 1 instead and mend the result.
-  OpBuilder &b = x.b();
-  Location loc = x.getLoc();
-  Value zero = constantOf(b, loc, x.getType(), 0), one = constantOf(b, loc, x.getType(), 1);
-  Value byZero = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, y.getValue(), zero);
-  Value divisor = arith::SelectOp::create(b, loc, byZero, one, y.getValue());
-  if (x.isUnsigned()) {
-    Value quotient = arith::DivUIOp::create(b, loc, x.getValue(), divisor);
-    return x.with(arith::SelectOp::create(b, loc, byZero, zero, quotient));
-  }
-  Value minusOne = constantOf(b, loc, x.getType(), -1);
-  Value negates = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, divisor, minusOne);
-  Value safe = arith::SelectOp::create(b, loc, negates, one, divisor);
-  Value quotient = arith::DivSIOp::create(b, loc, x.getValue(), safe);
-  Value negated = arith::SubIOp::create(b, loc, zero, x.getValue());
-  quotient = arith::SelectOp::create(b, loc, negates, negated, quotient);
-  return x.with(arith::SelectOp::create(b, loc, byZero, zero, quotient));
-}
-
 Scalar operator-(const Scalar &x) {
   if (x.isFloat())
     return unary<arith::NegFOp>(x);
   return x.with(arith::SubIOp::create(x.b(), x.getLoc(), constantOf(x.b(), x.getLoc(), x.getType(), 0), x.getValue()));
 }
 
-Scalar operator!(const Scalar &x) {
-  Value one = arith::ConstantOp::create(x.b(), x.getLoc(), x.b().getBoolAttr(true));
-  return x.with(arith::XOrIOp::create(x.b(), x.getLoc(), x.getValue(), one));
+Scalar operator!(const Scalar &x) { // all bits, which in a bool are one
+  Value ones = constantOf(x.b(), x.getLoc(), x.getType(), -1);
+  return x.with(arith::XOrIOp::create(x.b(), x.getLoc(), x.getValue(), ones));
 }
 
 Scalar operator&(const Scalar &x, const Scalar &y) { return x.with(arith::AndIOp::create(x.b(), x.getLoc(), x.getValue(), y.getValue())); }
@@ -192,21 +170,6 @@ Scalar max(const Scalar &x, const Scalar &y) { return arithmetic<arith::MaximumF
 // Functions
 //===----------------------------------------------------------------------===//
 
-Scalar pow(const Scalar &x, const Scalar &y) {
-  OpBuilder &b = x.b();
-  ScalarBuilder scalars(b, x.getLoc());
-  Scalar base = x, exponent = y;
-  if (x.isFloat()) { // the result has the base's type; compute in the wider one of both
-    exponent = scalars.cast(y, x.getType());
-    return x.with(math::PowFOp::create(b, x.getLoc(), x.getValue(), exponent.getValue()));
-  }
-  // Integers through f64, as the reference does; exact up to 2^53.
-  base = scalars.cast(x, b.getF64Type());
-  exponent = scalars.cast(y, b.getF64Type());
-  Scalar power = base.with(math::PowFOp::create(b, x.getLoc(), base.getValue(), exponent.getValue()));
-  return scalars.cast(power, x.getType());
-}
-
 Scalar abs(const Scalar &x) {
   if (x.isFloat())
     return unary<math::AbsFOp>(x);
@@ -216,7 +179,6 @@ Scalar abs(const Scalar &x) {
 }
 
 Scalar ceil(const Scalar &x) { return unary<math::CeilOp>(x); }
-Scalar erf(const Scalar &x) { return unary<math::ErfOp>(x); }
 Scalar exp(const Scalar &x) { return unary<math::ExpOp>(x); }
 Scalar floor(const Scalar &x) { return unary<math::FloorOp>(x); }
 Scalar log(const Scalar &x) { return unary<math::LogOp>(x); }

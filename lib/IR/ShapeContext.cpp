@@ -3,6 +3,7 @@
 
 #include "dlc/IR/ShapeContext.h"
 #include "dlc/IR/Dialect.h"
+#include "llvm/Support/Endian.h"
 
 using namespace mlir;
 
@@ -16,6 +17,38 @@ Attribute ShapeContext::constant(unsigned i) const {
 ArrayRef<DimExpr> ShapeContext::valuesOf(Value v) const {
   auto found = state.values.find(v);
   return found == state.values.end() ? ArrayRef<DimExpr>() : ArrayRef<DimExpr>(found->second);
+}
+
+/// The elements of a small float or double constant.
+static SmallVector<DimValue> floatConstants(Attribute value) {
+  auto type = cast<ShapedType>(cast<TypedAttr>(value).getType());
+  std::optional<ConstantBytes> bytes = constantBytes(value);
+  if (!bytes || type.getNumElements() > ShapeContext::kMaxValues)
+    return {};
+  Type element = type.getElementType();
+  SmallVector<DimValue> numbers;
+  for (int64_t k = 0, e = type.getNumElements(); k != e; ++k) {
+    const char *at = bytes->data.data() + (bytes->isSplat ? 0 : k) * (element.getIntOrFloatBitWidth() / 8);
+    numbers.push_back(dimValueOf(element.isF32() ? llvm::support::endian::read<float, llvm::endianness::little>(at)
+                                                 : llvm::support::endian::read<double, llvm::endianness::little>(at),
+                                 element));
+  }
+  return numbers;
+}
+
+SmallVector<DimValue> ShapeContext::numbers(unsigned i) const {
+  Type type = elementType(i);
+  if (!isTypeOfDimValues(type))
+    return {};
+  if (isa<FloatType>(type)) {
+    if (Attribute value = constant(i))
+      return floatConstants(value);
+    return state.floatValues.lookup(op->getOperand(i));
+  }
+  SmallVector<DimValue> numbers;
+  for (DimExpr e : values(i))
+    numbers.push_back({e, 1, type});
+  return numbers;
 }
 
 FailureOr<SmallVector<DimExpr>> ShapeContext::valuesOrRead(unsigned i, StringRef what) {
@@ -59,6 +92,17 @@ void ShapeContext::setResult(unsigned i, Type elementType, ArrayRef<DimExpr> dim
 void ShapeContext::setValues(unsigned i, ArrayRef<DimExpr> values) {
   if (static_cast<int64_t>(values.size()) <= kMaxValues)
     state.values[op->getResult(i)] = SmallVector<DimExpr>(values);
+}
+
+void ShapeContext::setNumbers(unsigned i, ArrayRef<DimValue> numbers) {
+  Type type = cast<ShapedType>(op->getResult(i).getType()).getElementType();
+  if (static_cast<int64_t>(numbers.size()) > kMaxValues || !isTypeOfDimValues(type))
+    return;
+  if (isa<FloatType>(type)) {
+    state.floatValues[op->getResult(i)] = SmallVector<DimValue>(numbers);
+    return;
+  }
+  setValues(i, llvm::map_to_vector(numbers, [](const DimValue &number) { return number.numerator; }));
 }
 
 FailureOr<int64_t> ShapeContext::normalizeAxis(int64_t axis, int64_t rank, StringRef what, bool end) {

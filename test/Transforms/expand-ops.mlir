@@ -26,3 +26,11 @@ func.func @reshapes(%x: tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32
   %2 = dlc.squeeze %1 {axes = array<i64: -2>} : (tensor<*xf32>) -> tensor<*xf32>
   return %2 : tensor<*xf32>
 }
+
+// CHECK-LABEL: func.func @align_axes
+// CHECK: dlc.reshape %arg1
+// CHECK-SAME: -> tensor<?x1xf32, #dlc.info<[s, 1]>>
+func.func @align_axes(%x: tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>, %y: tensor<?xf32, #dlc.info<[s]>>) -> tensor<*xf32> {
+  %0 = dlc.align_axes %y, %x {axis = 1 : i64} : (tensor<?xf32, #dlc.info<[s]>>, tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

@@ -101,43 +101,16 @@ func.func @overflow(%x: tensor<3037000500x3037000500xi8>) -> tensor<*xi8> {
 
 // -----
 
-func.func @ranks(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<*xf32> {
-  // expected-error @below {{its branches give tensors of 2 and of 1 axes (result 0)}}
-  %r = dlc.if %c : tensor<i1> -> tensor<*xf32> {
-    %0 = dlc.unsqueeze %x {axes = array<i64: 0>} : (tensor<2xf32>) -> tensor<*xf32>
-    dlc.yield %0 : tensor<*xf32>
-  } else {
-    dlc.yield %x : tensor<2xf32>
-  }
-  return %r : tensor<*xf32>
-}
-
-// -----
-
-func.func @condition(%c: tensor<2xi1>, %x: tensor<2xf32>) -> tensor<*xf32> {
-  // expected-error @below {{the condition must have one element; its dims are [2]}}
-  %r = dlc.if %c : tensor<2xi1> -> tensor<*xf32> {
-    dlc.yield %x : tensor<2xf32>
-  } else {
-    dlc.yield %x : tensor<2xf32>
-  }
-  return %r : tensor<*xf32>
-}
-
-// -----
-
-func.func @channels(%x: tensor<1x4x6x4xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<*xf32> {
-  // expected-error @below {{the operand has 4 channels, the kernel with its groups 3}}
-  %0 = dlc.conv %x, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", group = 1 : i64}
-    : (tensor<1x4x6x4xf32>, tensor<8x3x3x3xf32>) -> tensor<*xf32>
+func.func @align(%x: tensor<2x4xf32>, %y: tensor<4xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{the second input has 1 dims, which do not fit the first one's from 2 on: it has 2}}
+  %0 = dlc.align_axes %y, %x {axis = 2 : i64} : (tensor<4xf32>, tensor<2x4xf32>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
 
 // -----
 
-func.func @window(%x: tensor<1x3x2x4xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<*xf32> {
-  // expected-error @below {{spatial axis 0 with its padding is shorter than the window: it has 2 elements, the window spans 3}}
-  %0 = dlc.conv %x, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", group = 1 : i64}
-    : (tensor<1x3x2x4xf32>, tensor<8x3x3x3xf32>) -> tensor<*xf32>
+func.func @condition(%c: tensor<4xi64>, %x: tensor<4xf32>) -> tensor<*xf32> {
+  // expected-error @+1 {{the condition must be a bool tensor, not 'i64'}}
+  %0 = dlc.where %c, %x, %x : (tensor<4xi64>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }

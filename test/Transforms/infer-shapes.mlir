@@ -72,3 +72,69 @@ func.func @fold_axes(%x: tensor<?x?x?xf32, #dlc.info<[a, b, c]>>) -> tensor<*xf3
   %2 = dlc.reshape %1, %fold {allowzero = false} : (tensor<*xf32>, tensor<2xi64>) -> tensor<*xf32>
   return %2 : tensor<*xf32>
 }
+
+// Sizes computed in floats, as exporters of Resize write them: floor(n * 0.5), and ceil(n / 3) * 3.
+// CHECK-LABEL: func.func @scaled_size
+// CHECK: %[[V:.*]] = dlc.from_dims [#dlc.dim<floordiv(n, 2)>] : tensor<1xi64>
+// CHECK: %[[W:.*]] = dlc.from_dims [#dlc.dim<ceildiv(n, 3) * 3>] : tensor<1xi64>
+// CHECK: return %[[V]], %[[W]]
+func.func @scaled_size(%x: tensor<?xf32, #dlc.info<[n]>>) -> (tensor<*xi64>, tensor<*xi64>) {
+  %shape = dlc.shape %x {start = 0 : i64} : (tensor<?xf32, #dlc.info<[n]>>) -> tensor<*xi64>
+  %half = dlc.constant<dense<0.5> : tensor<f32>> : tensor<f32>
+  %three = dlc.constant<dense<3.0> : tensor<1xf32>> : tensor<1xf32>
+  %0 = dlc.cast %shape {to = f32} : (tensor<*xi64>) -> tensor<*xf32>
+  %1 = dlc.mul %0, %half : (tensor<*xf32>, tensor<f32>) -> tensor<*xf32>
+  %2 = dlc.floor %1 : (tensor<*xf32>) -> tensor<*xf32>
+  %3 = dlc.cast %2 {to = i64} : (tensor<*xf32>) -> tensor<*xi64>
+  %4 = dlc.div %0, %three : (tensor<*xf32>, tensor<1xf32>) -> tensor<*xf32>
+  %5 = dlc.ceil %4 : (tensor<*xf32>) -> tensor<*xf32>
+  %6 = dlc.mul %5, %three : (tensor<*xf32>, tensor<1xf32>) -> tensor<*xf32>
+  %7 = dlc.cast %6 {to = i64} : (tensor<*xf32>) -> tensor<*xi64>
+  return %3, %7 : tensor<*xi64>, tensor<*xi64>
+}
+
+// 0.7 is no float, and n / 3 is rounded: what comes of them is computed at run time.
+// CHECK-LABEL: func.func @rounded_size
+// CHECK-NOT: dlc.from_dims
+// CHECK: return
+func.func @rounded_size(%x: tensor<?xf32, #dlc.info<[n]>>) -> (tensor<*xi64>, tensor<*xi64>) {
+  %shape = dlc.shape %x {start = 0 : i64} : (tensor<?xf32, #dlc.info<[n]>>) -> tensor<*xi64>
+  %scale = dlc.constant<dense<0.7> : tensor<f32>> : tensor<f32>
+  %three = dlc.constant<dense<3.0> : tensor<1xf32>> : tensor<1xf32>
+  %0 = dlc.cast %shape {to = f32} : (tensor<*xi64>) -> tensor<*xf32>
+  %1 = dlc.mul %0, %scale : (tensor<*xf32>, tensor<f32>) -> tensor<*xf32>
+  %2 = dlc.cast %1 {to = i64} : (tensor<*xf32>) -> tensor<*xi64>
+  %3 = dlc.div %0, %three : (tensor<*xf32>, tensor<1xf32>) -> tensor<*xf32>
+  %4 = dlc.mul %3, %three : (tensor<*xf32>, tensor<1xf32>) -> tensor<*xf32>
+  %5 = dlc.cast %4 {to = i64} : (tensor<*xf32>) -> tensor<*xi64>
+  return %2, %5 : tensor<*xi64>, tensor<*xi64>
+}
+
+// Integers truncate; mod has the divisor's sign, fmod the dividend's.
+// CHECK-LABEL: func.func @integers
+// CHECK: %[[D:.*]] = dlc.constant<dense<[-3, -3]> : tensor<2xi64>>
+// CHECK: %[[M:.*]] = dlc.constant<dense<[1, -1]> : tensor<2xi64>>
+// CHECK: %[[F:.*]] = dlc.constant<dense<[-1, 1]> : tensor<2xi64>>
+// CHECK: %[[P:.*]] = dlc.constant<dense<[49, 49]> : tensor<2xi64>>
+// CHECK: return %[[D]], %[[M]], %[[F]], %[[P]]
+func.func @integers() -> (tensor<*xi64>, tensor<*xi64>, tensor<*xi64>, tensor<*xi64>) {
+  %x = dlc.constant<dense<[-7, 7]> : tensor<2xi64>> : tensor<2xi64>
+  %y = dlc.constant<dense<[2, -2]> : tensor<2xi64>> : tensor<2xi64>
+  %two = dlc.constant<dense<2> : tensor<i64>> : tensor<i64>
+  %0 = dlc.div %x, %y : (tensor<2xi64>, tensor<2xi64>) -> tensor<*xi64>
+  %1 = dlc.mod %x, %y : (tensor<2xi64>, tensor<2xi64>) -> tensor<*xi64>
+  %2 = dlc.fmod %x, %y : (tensor<2xi64>, tensor<2xi64>) -> tensor<*xi64>
+  %3 = dlc.pow %x, %two : (tensor<2xi64>, tensor<i64>) -> tensor<*xi64>
+  return %0, %1, %2, %3 : tensor<*xi64>, tensor<*xi64>, tensor<*xi64>, tensor<*xi64>
+}
+
+// Values broadcast over all axes.
+// CHECK-LABEL: func.func @table
+// CHECK: dlc.from_dims [#dlc.dim<n + 1>, #dlc.dim<n + 2>, #dlc.dim<7>, #dlc.dim<8>] : tensor<2x2xi64>
+func.func @table(%x: tensor<?x6xf32, #dlc.info<[n, 6]>>) -> tensor<*xi64> {
+  %shape = dlc.shape %x {start = 0 : i64} : (tensor<?x6xf32, #dlc.info<[n, 6]>>) -> tensor<*xi64>
+  %column = dlc.unsqueeze %shape {axes = array<i64: 1>} : (tensor<*xi64>) -> tensor<*xi64>
+  %row = dlc.constant<dense<[1, 2]> : tensor<2xi64>> : tensor<2xi64>
+  %0 = dlc.add %column, %row : (tensor<*xi64>, tensor<2xi64>) -> tensor<*xi64>
+  return %0 : tensor<*xi64>
+}

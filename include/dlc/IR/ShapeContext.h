@@ -8,7 +8,7 @@
 #ifndef DLC_IR_SHAPECONTEXT_H
 #define DLC_IR_SHAPECONTEXT_H
 
-#include "dlc/IR/DimExpr.h"
+#include "dlc/IR/DimValue.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -20,6 +20,8 @@ namespace dlc {
 struct ShapeState {
   /// Element expressions of small integer tensors, row-major; a null expression is an unknown element.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<DimExpr>> values;
+  /// The same for float tensors.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<DimValue>> floatValues;
   /// Conditions that a run-time check was added for.
   llvm::DenseSet<mlir::Attribute> checks;
   /// Names the symbols of tensors that have no name themselves.
@@ -45,13 +47,16 @@ public:
   mlir::Attribute constant(unsigned i) const;
   /// The elements of an integer operand; empty when nothing is known of them (or when it has no element).
   llvm::ArrayRef<DimExpr> values(unsigned i) const { return valuesOf(op->getOperand(i)); }
-  /// The same, but unknown elements become symbols that are read at run time. Fails, with an error, when the operand is not an
+  /// The same for an operand of any of the types of isTypeOfDimValues; empty for others.
+  llvm::SmallVector<DimValue> numbers(unsigned i) const;
+  /// As `values`, but unknown elements become symbols that are read at run time. Fails, with an error, when the operand is not an
   /// integer tensor with a constant number (<= kMaxValues) of elements.
   llvm::FailureOr<llvm::SmallVector<DimExpr>> valuesOrRead(unsigned i, llvm::StringRef what);
 
   //===--- results ---===//
   void setResult(unsigned i, mlir::Type elementType, llvm::ArrayRef<DimExpr> dims);
   void setValues(unsigned i, llvm::ArrayRef<DimExpr> values);
+  void setNumbers(unsigned i, llvm::ArrayRef<DimValue> values);
 
   //===--- axes ---===//
   /// `axis` in 0 .. rank - 1 (or rank with `end`), counted from the end when negative; an error names `what`.
