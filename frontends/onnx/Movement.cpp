@@ -114,8 +114,105 @@ static void split(NodeReader &n) {
     part(i, n.make<MulOp>(index, length, n.ints({i})), n.make<MulOp>(index, length, n.ints({i + 1})));
 }
 
+/// The dims [start, end) of x as a value; all from `start` on where there is no end.
+static Value dimsBetween(NodeReader &n, Value x, int64_t start, std::optional<int64_t> end = std::nullopt) {
+  return n.make<ShapeOp>(n.b().getI64Type(), x, start, end ? n.b().getI64IntegerAttr(*end) : IntegerAttr());
+}
+
+static Value reshapeExactly(NodeReader &n, Value x, Value shape) {
+  return n.make<ReshapeOp>(NodeReader::elementTypeOf(x), x, shape, /*allowzero=*/true);
+}
+
+/// Column less row of each element of matrices with these dims: 0 on the main diagonal, positive above it.
+static Value diagonals(NodeReader &n, Value shape) {
+  Type index = n.b().getI64Type();
+  return n.make<SubOp>(index, n.make<IotaOp>(index, shape, /*axis=*/-1), n.make<IotaOp>(index, shape, /*axis=*/-2));
+}
+
+static void trilu(NodeReader &n) {
+  Value x = n.input(0), k = n.optionalInput(1);
+  Type type = n.elementType(0), boolean = n.b().getI1Type();
+  if (!k)
+    k = n.scalar(0, n.b().getI64Type());
+  Value diagonal = diagonals(n, dimsBetween(n, x, 0));
+  Value stays = n.getFlag("upper", true) ? n.make<GreaterOrEqualOp>(boolean, diagonal, k) : n.make<LessOrEqualOp>(boolean, diagonal, k);
+  n.setOutput(0, n.make<WhereOp>(type, stays, x, n.scalar(0, type)));
+}
+
+static void eyeLike(NodeReader &n) {
+  Type type = n.hasAttribute("dtype") ? n.getElementType("dtype") : n.elementType(0);
+  // The reshape holds the operand to two axes.
+  Value shape = reshapeExactly(n, dimsBetween(n, n.input(0), 0), n.ints({2}));
+  Value k = n.constant(DenseElementsAttr::get(RankedTensorType::get({}, n.b().getI64Type()), n.getInt("k", 0)));
+  n.setOutput(0, n.cast(n.make<EqualOp>(n.b().getI1Type(), diagonals(n, shape), k), type));
+}
+
+/// The class of each index stands along a new axis, compared with where the element is on it. An index below 0 counts from the
+/// end; one that is still outside of the axis is equal to no place on it.
+static void oneHot(NodeReader &n) {
+  Type index = n.b().getI64Type(), boolean = n.b().getI1Type(), type = n.elementType(2);
+  int64_t axis = n.getInt("axis", -1);
+  Value depth = reshapeExactly(n, n.cast(n.input(1), index), n.ints({1}));
+  Value classes = n.make<UnsqueezeOp>(index, n.cast(n.input(0), index), SmallVector<int64_t>{axis});
+  Value isNegative = n.make<LessOp>(boolean, classes, n.scalar(0, index));
+  classes = n.make<WhereOp>(index, isNegative, n.make<AddOp>(index, classes, depth), classes);
+  SmallVector<Value> dims{dimsBetween(n, classes, 0, axis), depth, axis == -1 ? n.ints({}) : dimsBetween(n, classes, axis + 1)};
+  Value place = n.make<IotaOp>(index, n.make<ConcatOp>(index, dims, 0), axis);
+  Value values = reshapeExactly(n, n.input(2), n.ints({2}));
+  auto known = dyn_cast_or_null<DenseElementsAttr>(NodeReader::constantOf(n.input(2)));
+  auto value = [&](int64_t i) -> Value {
+    if (known && known.getNumElements() == 2)
+      return n.constant(DenseElementsAttr::get(RankedTensorType::get({}, type), known.getValues<Attribute>()[i]));
+    return makeSlice(n, values, n.ints({i}), n.ints({i + 1}), Value(), Value());
+  };
+  n.setOutput(0, n.make<WhereOp>(type, n.make<EqualOp>(boolean, place, classes), value(1), value(0)));
+}
+
+/// Blocks of the depth axis become squares of an image, or the other way round: an image [n, c, h, w] with all axes of the squares
+/// apart, in another order.
+static void depthToSpace(NodeReader &n) {
+  Value x = n.input(0);
+  Type type = n.elementType(0), index = n.b().getI64Type();
+  int64_t block = n.getInt("blocksize", 0);
+  std::string mode = n.getVersion() < 11 ? "DCR" : n.findString("mode").value_or("DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return n.fail(Twine("its attribute 'mode' is '") + mode + "'; it must be 'DCR' or 'CRD'");
+  if (block < 1 || block > INT16_MAX)
+    return n.fail(Twine("its attribute 'blocksize' is ") + Twine(block) + "; it must be positive and fit 15 bits");
+  Value size = n.ints({block}), depth = n.make<DivOp>(index, dimsBetween(n, x, 1, 2), n.ints({block * block}));
+  Value batch = dimsBetween(n, x, 0, 1), height = dimsBetween(n, x, 2, 3), width = dimsBetween(n, x, 3);
+  bool depthFirst = mode == "CRD";
+  SmallVector<Value> apart = depthFirst ? SmallVector<Value>{batch, depth, size, size, height, width}
+                                        : SmallVector<Value>{batch, size, size, depth, height, width};
+  SmallVector<int64_t> perm = depthFirst ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3} : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
+  SmallVector<Value> together{batch, depth, n.make<MulOp>(index, height, size), n.make<MulOp>(index, width, size)};
+  Value blocks = reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0));
+  Value moved = n.make<TransposeOp>(type, blocks, n.b().getDenseI64ArrayAttr(perm));
+  n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
+}
+
+static void spaceToDepth(NodeReader &n) {
+  Value x = n.input(0);
+  Type type = n.elementType(0), index = n.b().getI64Type();
+  int64_t block = n.getInt("blocksize", 0);
+  if (block < 1 || block > INT16_MAX)
+    return n.fail(Twine("its attribute 'blocksize' is ") + Twine(block) + "; it must be positive and fit 15 bits");
+  Value size = n.ints({block}), batch = dimsBetween(n, x, 0, 1), depth = dimsBetween(n, x, 1, 2);
+  Value height = n.make<DivOp>(index, dimsBetween(n, x, 2, 3), size), width = n.make<DivOp>(index, dimsBetween(n, x, 3), size);
+  SmallVector<Value> apart{batch, depth, height, size, width, size};
+  SmallVector<Value> together{batch, n.make<MulOp>(index, depth, n.ints({block * block})), height, width};
+  Value squares = reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0));
+  Value moved = n.make<TransposeOp>(type, squares, n.b().getDenseI64ArrayAttr({0, 3, 5, 1, 2, 4}));
+  n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
+}
+
 void addMovementOps(OpTable &t) {
   t.add("Concat", 4, concat);
+  t.add("DepthToSpace", 1, depthToSpace);
+  t.add("EyeLike", 9, eyeLike);
+  t.add("OneHot", 9, oneHot);
+  t.add("SpaceToDepth", 1, spaceToDepth);
+  t.add("Trilu", 14, trilu);
   t.add("Expand", 8, [](NodeReader &n) { n.setOutput(0, n.make<ExpandOp>(n.elementType(0), n.input(0), n.input(1))); });
   t.add("Flatten", 1, [](NodeReader &n) { n.setOutput(0, n.make<FlattenOp>(n.elementType(0), n.input(0), n.getInt("axis", 1))); });
   t.add("Gather", 1, gather);

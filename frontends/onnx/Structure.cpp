@@ -7,7 +7,6 @@
 #include "OpTable.h"
 #include "dlc/IR/Elementwise.h"
 #include "dlc/IR/Movement.h"
-#include "dlc/IR/Reduction.h"
 #include "onnx/onnx_pb.h"
 
 using namespace mlir;
@@ -81,9 +80,7 @@ static void range(NodeReader &n) {
     count = n.make<AddOp>(index, n.cast(quotient, index), more);
   }
   count = n.make<MaxOp>(index, count, n.scalar(0, index));
-  TypedAttr one = DenseElementsAttr::get(RankedTensorType::get({1}, index), int64_t(1));
-  Value ones = n.make<ConstantOfShapeOp>(index, n.make<UnsqueezeOp>(index, count, SmallVector<int64_t>{0}), one);
-  Value numbers = n.make<CumSumOp>(index, ones, /*axis=*/0, /*exclusive=*/true, /*reverse=*/false);
+  Value numbers = n.make<IotaOp>(index, n.make<UnsqueezeOp>(index, count, SmallVector<int64_t>{0}), /*axis=*/0);
   n.setOutput(0, n.make<AddOp>(type, start, n.make<MulOp>(type, n.cast(numbers, type), delta)));
 }
 

@@ -111,6 +111,34 @@ LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule, function
 }
 
 //===----------------------------------------------------------------------===//
+// Iota
+//===----------------------------------------------------------------------===//
+
+Form IotaOp::form() { return Form::Scalar; }
+Role IotaOp::role() { return Role::Elementwise; }
+LayoutNeed IotaOp::layout() { return LayoutNeed::Any; }
+bool IotaOp::readsData(unsigned) { return false; }
+Scalar IotaOp::scalar(ScalarBuilder &b, ArrayRef<Scalar>) { return b.index(getAxis()); }
+
+LogicalResult IotaOp::shape(ShapeContext &context) {
+  FailureOr<SmallVector<DimExpr>> dims = context.sizes(0, "the shape of Iota");
+  if (failed(dims))
+    return failure();
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), dims->size(), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  context.setResult(0, IntegerType::get(getContext(), 64), *dims);
+  if (std::optional<int64_t> count = dims->size() == 1 ? dims->front().getConstant() : std::nullopt; count && *count <= ShapeContext::kMaxValues) {
+    SmallVector<DimExpr> values;
+    for (int64_t i = 0; i != *count; ++i)
+      values.push_back(constantDim(getContext(), i));
+    context.setValues(0, values);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // Expand
 //===----------------------------------------------------------------------===//
 
@@ -121,14 +149,9 @@ bool ExpandOp::readsData(unsigned operand) { return operand == 0; }
 Scalar ExpandOp::scalar(ScalarBuilder &, ArrayRef<Scalar> operands) { return operands[0]; }
 
 LogicalResult ExpandOp::shape(ShapeContext &context) {
-  FailureOr<SmallVector<DimExpr>> shape = context.valuesOrRead(1, "the shape of Expand");
+  FailureOr<SmallVector<DimExpr>> shape = context.sizes(1, "the shape of Expand");
   if (failed(shape))
     return failure();
-  if (context.rank(1) != 1)
-    return context.emitError() << "the shape must have one axis, not " << context.rank(1);
-  for (DimExpr dim : *shape)
-    if (upperBound(dim) < 0 && dim.getConstant())
-      return context.emitError() << "the shape holds the negative size " << toString(dim);
   FailureOr<SmallVector<DimExpr>> dims = context.broadcast(context.dims(0), *shape);
   if (failed(dims))
     return failure();

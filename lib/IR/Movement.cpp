@@ -597,14 +597,9 @@ LogicalResult ConstantOfShapeOp::shape(ShapeContext &context) {
   auto value = dyn_cast<DenseElementsAttr>(getValue());
   if (!value || value.getNumElements() != 1)
     return context.emitError() << "value must be a tensor of one element";
-  if (context.rank(0) != 1)
-    return context.emitError() << "the shape must have one axis, not " << context.rank(0);
-  FailureOr<SmallVector<DimExpr>> dims = context.valuesOrRead(0, "the shape of ConstantOfShape");
+  FailureOr<SmallVector<DimExpr>> dims = context.sizes(0, "the shape of ConstantOfShape");
   if (failed(dims))
     return failure();
-  for (DimExpr dim : *dims)
-    if (dim.getConstant() && *dim.getConstant() < 0)
-      return context.emitError() << "the shape holds the negative size " << toString(dim);
   context.setResult(0, value.getElementType(), *dims);
   std::optional<int64_t> count = productOfDims(getContext(), *dims) ? productOfDims(getContext(), *dims).getConstant() : std::nullopt;
   if (std::optional<SmallVector<int64_t>> element = constantIntegers(value, 1); element && count && *count <= ShapeContext::kMaxValues)

@@ -3,6 +3,7 @@
 
 #include "dlc/IR/Scalar.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -119,6 +120,12 @@ Scalar ScalarBuilder::cast(const Scalar &x, Type to) {
   if (x.isUnsigned())
     return result(arith::ExtUIOp::create(builder, loc, target, v));
   return result(arith::ExtSIOp::create(builder, loc, target, v));
+}
+
+Scalar ScalarBuilder::index(int64_t axis) {
+  Type type = builder.getI64Type();
+  Value position = linalg::IndexOp::create(builder, loc, axis);
+  return wrap(arith::IndexCastOp::create(builder, loc, type, position), type);
 }
 
 //===----------------------------------------------------------------------===//

@@ -85,6 +85,20 @@ FailureOr<SmallVector<DimExpr>> ShapeContext::valuesOrRead(unsigned i, StringRef
   return values;
 }
 
+FailureOr<SmallVector<DimExpr>> ShapeContext::sizes(unsigned i, StringRef what) {
+  if (rank(i) != 1)
+    return emitError() << what << " must have one axis, not " << rank(i), failure();
+  FailureOr<SmallVector<DimExpr>> sizes = valuesOrRead(i, what);
+  if (failed(sizes))
+    return failure();
+  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
+  for (DimExpr size : *sizes)
+    if (lowerBound(size).value_or(-1) < 0 &&
+        failed(require(selectLtDims(size, zero, zero, one), size, zero, what + Twine(" holds the negative size {0}"))))
+      return failure();
+  return sizes;
+}
+
 void ShapeContext::setResult(unsigned i, Type elementType, ArrayRef<DimExpr> dims) {
   op->getResult(i).setType(tensorType(dims, elementType));
 }

@@ -23,6 +23,45 @@ struct Candidate {
   bool takesElementwise;
 };
 
+bool isScalar(Operation *op) {
+  auto dlcOp = dyn_cast<DlcOp>(op);
+  return dlcOp && dlcOp.form() == Form::Scalar;
+}
+
+/// Whether the operand is a constant that repeats one number.
+bool isNumber(OpOperand &operand) {
+  auto constant = operand.get().getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return elements && elements.isSplat();
+}
+
+/// Element-wise, and made from nothing in memory: indices along an axis, a repeated number.
+bool isSource(Operation *op) {
+  return isScalar(op) && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+    return isNumber(operand) || !cast<DlcOp>(op).readsData(operand.getOperandNumber());
+  });
+}
+
+/// Whether an element of the user's result takes just one element of the operand, and both are element-wise.
+bool isSameLoop(OpOperand &operand) {
+  Operation *user = operand.getOwner();
+  return isScalar(user) && dimsOf(operand.get().getType()) == dimsOf(user->getResult(0).getType());
+}
+
+/// Gives each element-wise user of a source over its dims a source of its own: making it anew costs less than reading it.
+void copySources(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isSource(&op))
+      continue;
+    auto uses = llvm::make_early_inc_range(op.getUses());
+    for (OpOperand &use : uses)
+      if (!op.hasOneUse() && isSameLoop(use)) {
+        OpBuilder builder(use.getOwner());
+        use.set(builder.clone(op)->getResult(0));
+      }
+  }
+}
+
 /// Groups are numbered as they start, and a group uses only results of groups with smaller numbers. That is kept as follows: an
 /// op joins only the group with the largest number among those that its operands come from. So there are no circles, and one
 /// walk is enough.
@@ -43,16 +82,15 @@ public:
       return;
     }
     bool isElementwise = form == Form::Scalar;
-    SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
-    if (isElementwise && last >= 0 && mayJoin(op, candidates[last], domain)) {
-      candidates[last].ops.push_back(op);
-      group[op] = last;
+    if (isElementwise && mayFloat(op))
       return;
+    SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
+    if (!(isElementwise && last >= 0 && mayJoin(op, candidates[last], domain))) {
+      Role role = op.role();
+      last = candidates.size();
+      candidates.push_back({{}, std::move(domain), isElementwise || role == Role::Contraction || role == Role::Reduction});
     }
-    Role role = op.role();
-    bool takes = isElementwise || role == Role::Contraction || role == Role::Reduction;
-    group[op] = candidates.size();
-    candidates.push_back({{op}, std::move(domain), takes});
+    put(op, last);
   }
 
   /// An op with branches: nothing joins it, and it stands behind the groups whose results its branches use.
@@ -68,6 +106,29 @@ public:
   }
 
 private:
+  /// An op over nothing but sources waits for its only user, whatever group that goes to, unless it is long.
+  bool mayFloat(DlcOp op) {
+    constexpr unsigned kMost = 8;
+    unsigned size = 1;
+    for (OpOperand &operand : op->getOpOperands())
+      if (auto waiting = floating.find(operand.get().getDefiningOp()); waiting != floating.end())
+        size += waiting->second;
+      else if (!isNumber(operand) && op.readsData(operand.getOperandNumber()))
+        return false;
+    if (!op->hasOneUse() || !isSameLoop(*op->use_begin()) || size > kMost)
+      return false;
+    floating[op] = size;
+    return true;
+  }
+
+  void put(Operation *op, int number) {
+    for (Value operand : op->getOperands())
+      if (floating.erase(operand.getDefiningOp()))
+        put(operand.getDefiningOp(), number);
+    candidates[number].ops.push_back(op);
+    group[op] = number;
+  }
+
   int groupOf(Value v) const {
     if (auto view = views.find(v); view != views.end())
       return view->second;
@@ -112,6 +173,7 @@ private:
   std::vector<Candidate> candidates;
   DenseMap<Operation *, int> group;
   DenseMap<Value, int> views;
+  DenseMap<Operation *, unsigned> floating; // ops in no group yet, with how many they are together with those that they wait for
 };
 
 /// Calls `visit` for the ops of the same block that `op` must stand behind: what defines its operands, and the reads that define
@@ -200,6 +262,7 @@ private:
   }
 
   void fuse(Block &block) {
+    copySources(block);
     Grouping grouping(cap);
     for (Operation &op : block) {
       for (Region &region : op.getRegions())

@@ -72,3 +72,28 @@ func.func @branches(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
   %2 = dlc.add %1, %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// What is made from nothing goes where it is used, as often as that is.
+// CHECK-LABEL: func.func @sources
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.iota {{.*}} {axis = 0 : i64}
+// CHECK-NEXT: dlc.add
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.matmul
+// CHECK-NEXT: dlc.iota {{.*}} {axis = 0 : i64}
+// CHECK-NEXT: dlc.iota {{.*}} {axis = 1 : i64}
+// CHECK-NEXT: dlc.less
+// CHECK-NEXT: dlc.where
+// CHECK-NEXT: dlc.yield
+func.func @sources(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>, %y: tensor<4x4xi64>) -> (tensor<4x4xf32>, tensor<4x4xi64>) {
+  %shape = dlc.constant<dense<4> : tensor<2xi64>> : tensor<2xi64>
+  %zero = dlc.constant<dense<0.0> : tensor<f32>> : tensor<f32>
+  %row = dlc.iota %shape {axis = 0 : i64} : (tensor<2xi64>) -> tensor<4x4xi64>
+  %column = dlc.iota %shape {axis = 1 : i64} : (tensor<2xi64>) -> tensor<4x4xi64>
+  %other = dlc.add %row, %y : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi64>
+  %0 = dlc.matmul %x, %w : (tensor<4x8xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  %below = dlc.less %row, %column : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi1>
+  %1 = dlc.where %below, %0, %zero : (tensor<4x4xi1>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
+  return %1, %other : tensor<4x4xf32>, tensor<4x4xi64>
+}

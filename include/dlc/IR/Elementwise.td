@@ -139,6 +139,14 @@ def Dlc_AlignAxesOp : Dlc_Op<"align_axes", ["form", "role", "readsData", "expand
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
+// Has no operand that it reads; what masks, ranges and one-hot rows are made of.
+def Dlc_IotaOp : Dlc_Op<"iota", ["form", "role", "layout", "readsData", "scalar"], [Pure]> {
+  let summary = "Each element is its index along `axis`, an int64; the result's dims are the values of `shape`";
+  let arguments = (ins AnyTensor:$shape, I64Attr:$axis);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
 // Repeats dimensions of size 1, as Expand in ONNX: the result's dims are the broadcast of x's dims and the values of `shape`.
 def Dlc_ExpandOp : Dlc_Op<"expand", ["form", "role", "layout", "readsData", "scalar"], [Pure]> {
   let arguments = (ins AnyTensor:$x, AnyTensor:$shape);

@@ -48,6 +48,8 @@ public:
   Scalar constant(mlir::DenseElementsAttr splat);
   /// Conversion as ONNX Cast: floats truncate towards zero, everything but 0 is true.
   Scalar cast(const Scalar &x, mlir::Type to);
+  /// Where the element stands along an axis of the result, as an int64. Inside a linalg.generic only.
+  Scalar index(int64_t axis);
 
 private:
   mlir::OpBuilder &builder;

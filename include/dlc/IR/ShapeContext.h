@@ -53,6 +53,9 @@ public:
   /// integer tensor with a constant number (<= kMaxValues) of elements.
   llvm::FailureOr<llvm::SmallVector<DimExpr>> valuesOrRead(unsigned i, llvm::StringRef what);
 
+  /// The same for a list of sizes: one axis, and no size negative (checked at run time where that is when it is known).
+  llvm::FailureOr<llvm::SmallVector<DimExpr>> sizes(unsigned i, llvm::StringRef what);
+
   //===--- results ---===//
   void setResult(unsigned i, mlir::Type elementType, llvm::ArrayRef<DimExpr> dims);
   void setValues(unsigned i, llvm::ArrayRef<DimExpr> values);
