@@ -61,6 +61,8 @@ static void propagateValues(ShapeContext &context, ArrayRef<DimExpr> resultDims)
       result = mulDims(x, constantDim(c, -1));
     else if (isa<DivOp>(op) && x && y && lowerBound(x) >= 0 && lowerBound(y) > 0)
       result = floorDivDims(x, y); // truncation and floor agree there
+    else if (isa<DivOp>(op) && x && y && y.getConstant().value_or(0) > 0)
+      result = selectLtDims(x, zero, mulDims(floorDivDims(mulDims(x, constantDim(c, -1)), y), constantDim(c, -1)), floorDivDims(x, y));
     else if (isa<MinOp>(op))
       result = minDims(x, y);
     else if (isa<MaxOp>(op))
@@ -75,6 +77,10 @@ static void propagateValues(ShapeContext &context, ArrayRef<DimExpr> resultDims)
       result = selectLtDims(y, x, zero, one);
     else if (isa<GreaterOrEqualOp>(op))
       result = selectLtDims(x, y, zero, one);
+    else if (isa<AndOp>(op))
+      result = selectEqDims(x, zero, zero, y);
+    else if (isa<OrOp>(op))
+      result = selectEqDims(x, zero, y, one);
     else if (isa<NotOp>(op) && x)
       result = selectEqDims(x, zero, one, zero);
     else if (isa<WhereOp>(op) && x)
@@ -131,8 +137,10 @@ LogicalResult ExpandOp::shape(ShapeContext &context) {
   for (DimExpr dim : *shape)
     if (upperBound(dim) < 0 && dim.getConstant())
       return context.emitError() << "the shape holds the negative size " << toString(dim);
+  if (failed(context.requireSizes(*shape, "the shape")))
+    return failure();
   FailureOr<SmallVector<DimExpr>> dims = context.broadcast(context.dims(0), *shape);
-  if (failed(dims))
+  if (failed(dims) || failed(context.requireSizes(*dims, "the result")))
     return failure();
   context.setResult(0, context.elementType(0), *dims);
   return success();

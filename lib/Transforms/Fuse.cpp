@@ -107,18 +107,26 @@ private:
 };
 
 /// Calls `visit` for the ops of the same block that `op` must stand behind: what defines its operands, and the reads that define
-/// the symbols of its types.
+/// the symbols of its types and attributes.
 void forEachUsed(Operation *op, const llvm::StringMap<Operation *> &reads, llvm::function_ref<void(Operation *)> visit) {
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
       if (Operation *definition = operand.getDefiningOp(); definition && definition->getBlock() == op->getBlock())
         visit(definition);
+    auto visitReads = [&](DimExpr e) {
+      forEachSymbol(e, [&](StringRef name) {
+        if (Operation *read = reads.lookup(name))
+          visit(read);
+      });
+    };
     for (Type type : inner->getResultTypes())
       for (DimExpr dim : dimsOf(type))
-        forEachSymbol(dim, [&](StringRef name) {
-          if (Operation *read = reads.lookup(name))
-            visit(read);
-        });
+        visitReads(dim);
+    for (NamedAttribute attribute : inner->getAttrs())
+      if (auto list = dyn_cast<ArrayAttr>(attribute.getValue()))
+        for (Attribute element : list)
+          if (auto e = dyn_cast<DimExprAttr>(element))
+            visitReads(e);
   });
 }
 

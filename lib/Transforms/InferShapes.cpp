@@ -68,6 +68,8 @@ class InferShapes : public impl::InferShapesBase<InferShapes> {
       return failure();
     if (isa<ConstantOp, FromDimsOp>(op))
       return success();
+    if (isa<RequireOp>(op)) // its checks stand for it now
+      return op.erase(), success();
     for (Value result : op.getResults())
       replaceByValues(result, state);
     return success();
@@ -80,6 +82,16 @@ class InferShapes : public impl::InferShapesBase<InferShapes> {
       if (!value)
         value = symbolDim(read.getContext(), name.getValue());
     ++state.nextRead;
+    if (auto named = read.getX().getDefiningOp<FromDimsOp>())
+      recallNames(read, named, state);
+  }
+
+  /// Expressions that have names keep them.
+  static void recallNames(ReadOp read, FromDimsOp expressions, ShapeState &state) {
+    SmallVector<DimExpr> names;
+    for (auto [e, name] : llvm::zip_equal(expressions.getValues().getAsRange<DimExprAttr>(), read.getSymbols().getAsRange<StringAttr>()))
+      names.push_back(e.getConstant() || e.isSymbol() ? e : symbolDim(read.getContext(), name.getValue()));
+    state.named[expressions.getValues()] = names;
   }
 
   static void replaceByValues(Value result, ShapeState &state) {
