@@ -32,7 +32,7 @@ static void transpose(NodeReader &n) {
 
 /// `axes` and `steps` may be null.
 static Value makeSlice(NodeReader &n, Value x, Value starts, Value ends, Value axes, Value steps) {
-  return n.make<SliceOp>(NodeReader::elementTypeOf(x), x, starts, ends, axes, steps, ArrayAttr(), DenseI64ArrayAttr());
+  return n.make<SliceOp>(NodeReader::elementTypeOf(x), x, starts, ends, axes, steps, ArrayAttr(), ArrayAttr());
 }
 
 static void sliceByAttributes(NodeReader &n) {
@@ -57,59 +57,83 @@ static void shape(NodeReader &n) {
 }
 
 /// The axes of Squeeze and Unsqueeze: an attribute before version 13, an input from it on.
-static std::optional<SmallVector<int64_t>> readAxes(NodeReader &n) {
-  return n.getVersion() < 13 ? n.findInts("axes") : n.optionalConstantInts(1, "axes");
+static NodeReader::Ints readAxes(NodeReader &n) {
+  return n.getVersion() < 13 ? NodeReader::Ints{n.findInts("axes"), Value()} : n.optionalInts(1, "axes");
 }
 
 static void squeeze(NodeReader &n) {
-  std::optional<SmallVector<int64_t>> axes = readAxes(n);
-  n.setOutput(0, n.make<SqueezeOp>(n.elementType(0), n.input(0), axes ? n.b().getDenseI64ArrayAttr(*axes) : DenseI64ArrayAttr()));
+  NodeReader::Ints axes = readAxes(n);
+  auto numbers = axes.numbers ? n.b().getDenseI64ArrayAttr(*axes.numbers) : DenseI64ArrayAttr();
+  n.setOutput(0, n.make<SqueezeOp>(n.elementType(0), n.input(0), axes.tensor, numbers));
 }
 
 static void unsqueeze(NodeReader &n) {
-  std::optional<SmallVector<int64_t>> axes = readAxes(n);
-  if (!axes && !n.failed())
+  NodeReader::Ints axes = readAxes(n);
+  if (!axes.tensor && !axes.numbers && !n.failed())
     n.fail("its axes are missing");
-  n.setOutput(0, n.make<UnsqueezeOp>(n.elementType(0), n.input(0), axes.value_or(SmallVector<int64_t>())));
+  n.setOutput(0, n.make<UnsqueezeOp>(n.elementType(0), n.input(0), axes.tensor, axes.numbers.value_or(SmallVector<int64_t>())));
 }
 
-/// Split is as many slices. Their lengths are an attribute before version 13 and an input from it on; where there are none,
-/// they are the same, and the last may be shorter (from version 18 on, with `num_outputs`).
+/// Split is as many slices. Their lengths are an attribute before version 13 and an input from it on. Where there are none, they
+/// are the same; from version 18 on, with `num_outputs`, the last may be shorter.
 static void split(NodeReader &n) {
   Value x = n.input(0);
   int64_t axis = n.getInt("axis", 0), count = n.getNode().outputs.size();
-  std::optional<SmallVector<int64_t>> lengths =
-      n.getVersion() < 13 ? n.findInts("split") : n.optionalConstantInts(1, "lengths of the parts");
+  NodeReader::Ints lengths;
+  if (n.getVersion() < 13)
+    lengths.numbers = n.findInts("split");
+  else
+    lengths = n.optionalInts(1, "lengths of the parts");
+  bool hasLengths = lengths.numbers || lengths.tensor;
   std::optional<int64_t> wanted = n.getVersion() >= 18 ? n.findInt("num_outputs") : std::nullopt;
   if (n.failed())
     return;
-  if (lengths && wanted)
+  if (hasLengths && wanted)
     return n.fail("it has both lengths of the parts and 'num_outputs'");
-  if ((lengths && static_cast<int64_t>(lengths->size()) != count) || (wanted && *wanted != count))
-    return n.fail(Twine("it has ") + Twine(count) + " outputs, but " + Twine(lengths ? lengths->size() : *wanted) + " parts");
+  if (n.getVersion() >= 18 && !hasLengths && !wanted)
+    return n.fail("it has neither lengths of the parts nor 'num_outputs'");
+  if ((lengths.numbers && static_cast<int64_t>(lengths.numbers->size()) != count) || (wanted && *wanted != count))
+    return n.fail(Twine("it has ") + Twine(count) + " outputs, but " + Twine(lengths.numbers ? lengths.numbers->size() : *wanted) + " parts");
   Type index = n.b().getI64Type();
-  Value axes = n.ints({axis});
+  auto require = [&](Value lhs, Value rhs, const Twine &message, bool atLeast = false) {
+    RequireOp::create(n.b(), n.getLoc(), lhs, rhs, atLeast, message.str());
+  };
+  auto dimOf = [&](Value value, int64_t at) {
+    return n.make<ShapeOp>(index, value, at, at == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(at + 1));
+  };
+  Value axes = n.ints({axis}), dim = dimOf(x, axis);
   auto part = [&](unsigned i, Value start, Value end) {
     if (n.wantsOutput(i))
       n.setOutput(i, makeSlice(n, x, start, end, axes, Value()));
   };
-  if (lengths) {
+  StringRef sumMessage = "its parts have {0} elements together, the axis has {1}";
+  if (lengths.numbers) {
     int64_t start = 0;
-    for (auto [i, length] : llvm::enumerate(*lengths)) {
+    for (auto [i, length] : llvm::enumerate(*lengths.numbers)) {
       if (length < 0 || length > INT32_MAX)
         return n.fail(Twine("one of its parts has the length ") + Twine(length));
       part(i, n.ints({start}), n.ints({start + length}));
       start += length;
     }
-    if (auto type = dyn_cast<RankedTensorType>(x.getType()); type && axis >= -type.getRank() && axis < type.getRank()) {
-      int64_t dim = type.getDimSize(axis < 0 ? axis + type.getRank() : axis);
-      if (!ShapedType::isDynamic(dim) && dim != start)
-        n.fail(Twine("its parts have ") + Twine(start) + " elements together, the axis has " + Twine(dim));
-    }
+    require(n.ints({start}), dim, sumMessage);
     return;
   }
-  Value dim = n.make<ShapeOp>(index, x, axis, axis == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(axis + 1));
-  Value length = n.make<DivOp>(index, n.make<AddOp>(index, dim, n.ints({count - 1})), n.ints({count}));
+  if (lengths.tensor) {
+    require(dimOf(lengths.tensor, 0), n.ints({count}), Twine("it has {1} outputs, but {0} parts"));
+    require(lengths.tensor, n.ints({0}), Twine("one of its parts has the length {0}"), /*atLeast=*/true);
+    Value start = n.ints({0});
+    for (int64_t i = 0; i < count; ++i) {
+      Value length = makeSlice(n, lengths.tensor, n.ints({i}), n.ints({i + 1}), Value(), Value());
+      Value end = n.make<AddOp>(index, start, n.cast(length, index));
+      part(i, start, end);
+      start = end;
+    }
+    require(start, dim, sumMessage);
+    return;
+  }
+  Value length = n.make<DivOp>(index, wanted ? n.make<AddOp>(index, dim, n.ints({count - 1})) : dim, n.ints({count}));
+  if (!wanted)
+    require(n.make<MulOp>(index, length, n.ints({count})), dim, Twine("the {1} elements of the axis cannot be split into ") + Twine(count) + " equal parts");
   for (int64_t i = 0; i < count; ++i)
     part(i, n.make<MulOp>(index, length, n.ints({i})), n.make<MulOp>(index, length, n.ints({i + 1})));
 }

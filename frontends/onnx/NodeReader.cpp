@@ -95,6 +95,13 @@ std::optional<SmallVector<int64_t>> NodeReader::optionalConstantInts(unsigned i,
   return numbers;
 }
 
+NodeReader::Ints NodeReader::optionalInts(unsigned i, StringRef what) {
+  Value value = optionalInput(i);
+  if (value && !constantOf(value))
+    return {std::nullopt, value};
+  return {optionalConstantInts(i, what), Value()};
+}
+
 SmallVector<int64_t> NodeReader::constantInts(unsigned i, StringRef what) {
   std::optional<SmallVector<int64_t>> numbers = optionalConstantInts(i, what);
   if (!numbers)

@@ -71,6 +71,13 @@ public:
   /// The same where the input may be left out.
   std::optional<llvm::SmallVector<int64_t>> optionalConstantInts(unsigned i, llvm::StringRef what);
   int64_t constantInt(unsigned i, llvm::StringRef what);
+  /// A list of integers: numbers where they are known, else the tensor that holds them when it runs; neither where it is left out.
+  struct Ints {
+    std::optional<llvm::SmallVector<int64_t>> numbers;
+    mlir::Value tensor;
+  };
+  /// Such a list as an input.
+  Ints optionalInts(unsigned i, llvm::StringRef what);
 
   //===--- attributes ---===//
   bool hasAttribute(llvm::StringRef name) const { return node.findAttribute(name) != nullptr; }

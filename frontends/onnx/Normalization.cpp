@@ -30,7 +30,7 @@ static Value hardmaxAlong(NodeReader &n, Value x, int64_t axis) {
   Value largest = n.make<ReduceOp>(type, x, ReduceKind::Max, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
   Value isNan = n.make<NotOp>(boolean, n.make<EqualOp>(boolean, x, x));
   Value isLargest = n.make<OrOp>(boolean, n.make<EqualOp>(boolean, x, largest), isNan);
-  Value before = n.make<CumSumOp>(integer, n.cast(isLargest, integer), axis, /*exclusive=*/true, /*reverse=*/false);
+  Value before = n.make<ScanOp>(integer, n.cast(isLargest, integer), Value(), ReduceKind::Sum, axis, /*exclusive=*/true, /*reverse=*/false, ArrayAttr());
   Value isFirst = n.make<EqualOp>(boolean, before, n.scalar(0, integer));
   return n.cast(n.make<AndOp>(boolean, isLargest, isFirst), type);
 }
@@ -157,8 +157,8 @@ static void layerNormalization(NodeReader &n) {
     if (rows.flat) { // [first axes..., 1...]
       Type index = n.b().getI64Type();
       Value shape = shapeOf(n, n.input(0));
-      Value first = n.make<SliceOp>(index, shape, n.ints({0}), n.ints({axis}), Value(), Value(), ArrayAttr(), DenseI64ArrayAttr());
-      Value others = n.make<SliceOp>(index, shape, n.ints({axis}), n.ints({INT64_MAX}), Value(), Value(), ArrayAttr(), DenseI64ArrayAttr());
+      Value first = n.make<SliceOp>(index, shape, n.ints({0}), n.ints({axis}), Value(), Value(), ArrayAttr(), ArrayAttr());
+      Value others = n.make<SliceOp>(index, shape, n.ints({axis}), n.ints({INT64_MAX}), Value(), Value(), ArrayAttr(), ArrayAttr());
       Value count = n.make<ShapeOp>(index, others, /*start=*/0, /*end=*/IntegerAttr());
       TypedAttr one = DenseElementsAttr::get(RankedTensorType::get({1}, index), int64_t(1));
       Value ones = n.make<ConstantOfShapeOp>(index, count, one);

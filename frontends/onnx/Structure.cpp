@@ -64,24 +64,51 @@ static void constantOfShape(NodeReader &n) {
   n.setOutput(0, n.make<ConstantOfShapeOp>(cast<RankedTensorType>(value.getType()).getElementType(), n.input(0), value));
 }
 
-/// start, start + delta, ... as long as it has not reached limit: as many as ceil((limit - start) / delta), if that is positive.
-static void range(NodeReader &n) {
-  Value start = n.input(0), limit = n.input(1), delta = n.input(2);
-  Type type = NodeReader::elementTypeOf(start), index = n.b().getI64Type(), boolean = n.b().getI1Type();
-  Value span = n.make<SubOp>(type, limit, start), count;
-  if (isa<FloatType>(type)) {
-    count = n.cast(n.make<CeilOp>(type, n.make<DivOp>(type, span, delta)), index);
-  } else {
-    // Division drops the fraction; one more where there was one and the quotient is positive.
-    Value quotient = n.make<DivOp>(type, span, delta), zero = n.scalar(0, type);
-    Value whole = n.make<EqualOp>(boolean, n.make<MulOp>(type, quotient, delta), span);
-    Value negative = n.make<NotOp>(boolean, n.make<EqualOp>(boolean, n.make<LessOp>(boolean, span, zero), n.make<LessOp>(boolean, delta, zero)));
-    Value more = n.make<WhereOp>(index, n.make<OrOp>(boolean, whole, negative), n.scalar(0, index), n.scalar(1, index));
-    count = n.make<AddOp>(index, n.cast(quotient, index), more);
+/// How many elements start, start + delta, ... has before it reaches limit: ceil((limit - start) / delta), if that is positive; -1 where
+/// that is no number that fits.
+static Value rangeCount(NodeReader &n, Value start, Value limit, Value delta) {
+  Type index = n.b().getI64Type(), boolean = n.b().getI1Type();
+  Value none = n.scalar(-1, index), nothing = n.scalar(0, index);
+  auto either = [&](Value x, Value y) { return n.make<OrOp>(boolean, x, y); };
+  auto differ = [&](Value x, Value y) { return n.make<NotOp>(boolean, n.make<EqualOp>(boolean, x, y)); };
+  if (isa<FloatType>(NodeReader::elementTypeOf(start))) {
+    // In f64, where the difference of two narrower floats loses least.
+    Type wide = n.b().getF64Type();
+    start = n.cast(start, wide), limit = n.cast(limit, wide), delta = n.cast(delta, wide);
+    Value steps = n.make<CeilOp>(wide, n.make<DivOp>(wide, n.make<SubOp>(wide, limit, start), delta));
+    auto isBelow = [&](Value x, double most) { return n.make<LessOp>(boolean, n.make<AbsOp>(wide, x), n.scalar(most, wide)); };
+    // A NaN is below nothing; a delta of 0 gives an infinity or a NaN.
+    Value valid = n.make<AndOp>(boolean, isBelow(steps, 0x1p62), isBelow(delta, std::numeric_limits<double>::infinity()));
+    Value count = n.cast(n.make<WhereOp>(wide, valid, steps, n.scalar(0, wide)), index);
+    return n.make<WhereOp>(index, valid, n.make<MaxOp>(index, count, nothing), none);
   }
-  count = n.make<MaxOp>(index, count, n.scalar(0, index));
+  start = n.cast(start, index), limit = n.cast(limit, index), delta = n.cast(delta, index);
+  auto isNegative = [&](Value x) { return n.make<LessOp>(boolean, x, nothing); };
+  Value span = n.make<SubOp>(index, limit, start), isZero = n.make<EqualOp>(boolean, delta, nothing);
+  // Numbers of one sign have a difference that fits; that of others has the sign of the first.
+  Value overflows = n.make<AndOp>(boolean, differ(isNegative(limit), isNegative(start)), differ(isNegative(span), isNegative(limit)));
+  // Division drops the fraction; one more where there was one and the quotient is positive.
+  Value quotient = n.make<DivOp>(index, span, n.make<WhereOp>(index, isZero, n.scalar(1, index), delta));
+  Value isWhole = n.make<EqualOp>(boolean, n.make<MulOp>(index, quotient, delta), span);
+  Value away = differ(isNegative(span), isNegative(delta));
+  // The smallest number by -1 has a quotient that does not fit.
+  Value wraps = n.make<AndOp>(boolean, n.make<NotOp>(boolean, away), isNegative(quotient));
+  Value count = n.make<AddOp>(index, quotient, n.make<WhereOp>(index, either(isWhole, away), nothing, n.scalar(1, index)));
+  Value invalid = either(isZero, either(overflows, wraps));
+  return n.make<WhereOp>(index, invalid, none, n.make<MaxOp>(index, count, nothing));
+}
+
+static void range(NodeReader &n) {
+  Value start = n.input(0), delta = n.input(2);
+  Type type = NodeReader::elementTypeOf(start), index = n.b().getI64Type();
+  Value count = rangeCount(n, start, n.input(1), delta);
+  RequireOp::create(n.b(), n.getLoc(), count, n.scalar(0, index), /*atLeast=*/true,
+                    "the range has no end that can be counted to: its delta is 0 or not finite, or there are too many steps to its limit");
   Value numbers = n.make<IotaOp>(index, n.make<UnsqueezeOp>(index, count, SmallVector<int64_t>{0}), /*axis=*/0);
-  n.setOutput(0, n.make<AddOp>(type, start, n.make<MulOp>(type, n.cast(numbers, type), delta)));
+  // 16-bit floats do not hold all numbers of steps.
+  Type wide = type.isF16() || type.isBF16() ? Type(n.b().getF32Type()) : type;
+  Value steps = n.make<MulOp>(wide, n.cast(numbers, wide), n.cast(delta, wide));
+  n.setOutput(0, n.cast(n.make<AddOp>(wide, n.cast(start, wide), steps), type));
 }
 
 /// In inference, Dropout changes nothing, and its mask is true everywhere.

@@ -106,7 +106,7 @@ static DimExpr truncatedQuotient(DimExpr x, DimExpr y) {
 }
 
 DimValue operator/(DimValue x, DimValue y) {
-  if (!x || !y)
+  if (!x.numerator || !y.numerator)
     return {};
   std::optional<int64_t> divisor = y.numerator.getConstant();
   if (divisor == 0 || divisor == INT64_MIN)
@@ -127,13 +127,13 @@ DimValue operator/(DimValue x, DimValue y) {
 }
 
 DimValue remainder(DimValue x, DimValue y) {
-  if (!x || !y || x.isFloat())
+  if (!x.numerator || !y.numerator || x.isFloat())
     return {};
   return x - x / y * y;
 }
 
 DimValue modulo(DimValue x, DimValue y) {
-  if (!x || !y || x.isFloat())
+  if (!x.numerator || !y.numerator || x.isFloat())
     return {};
   std::optional<int64_t> divisor = y.numerator.getConstant();
   if (divisor && *divisor < 0 && *divisor != INT64_MIN)
@@ -145,7 +145,7 @@ DimValue modulo(DimValue x, DimValue y) {
 
 DimValue pow(DimValue x, DimValue y) {
   std::optional<int64_t> exponent = constantOf(y);
-  if (!x || !exponent || *exponent < 0 || *exponent > 64)
+  if (!x.numerator || !exponent || *exponent < 0 || *exponent > 64)
     return {};
   DimValue result = x.constant(1);
   for (int64_t i = 0; i < *exponent && result; ++i)
@@ -197,7 +197,7 @@ DimValue operator<=(DimValue x, DimValue y) { return less(y, x, true); }
 DimValue operator>=(DimValue x, DimValue y) { return less(x, y, true); }
 
 DimValue select(DimValue condition, DimValue x, DimValue y) {
-  if (!condition)
+  if (!condition.numerator)
     return {};
   if (std::optional<int64_t> constant = constantOf(condition))
     return *constant ? x : y;
@@ -221,7 +221,7 @@ DimValue max(DimValue x, DimValue y) {
 DimValue abs(DimValue x) { return x && lowerBound(x.numerator) >= 0 ? x : select(x < x.constant(0), -x, x); }
 
 DimValue sign(DimValue x) {
-  if (!x)
+  if (!x.numerator)
     return {};
   DimValue zero = x.constant(0);
   return select(x > zero, x.constant(1), select(x < zero, x.constant(-1), zero));
@@ -235,7 +235,7 @@ DimValue floor(DimValue x) { return x ? make(floorDivDims(x.numerator, number(x.
 DimValue ceil(DimValue x) { return x ? make(ceilDivDims(x.numerator, number(x.numerator, x.denominator)), 1, x.type) : DimValue(); }
 
 DimValue roundEven(DimValue x) {
-  if (!x || x.denominator == 1)
+  if (!x.numerator || x.denominator == 1)
     return x;
   std::optional<int64_t> numerator = x.numerator.getConstant();
   if (!numerator || !isExact(x))
@@ -244,7 +244,7 @@ DimValue roundEven(DimValue x) {
 }
 
 DimValue convert(DimValue x, Type to) {
-  if (!x)
+  if (!x.numerator)
     return {};
   if (to.isInteger(1))
     return boolean(selectEqDims(x.numerator, number(x.numerator, 0), number(x.numerator, 0), number(x.numerator, 1)));

@@ -153,7 +153,7 @@ LogicalResult ExpandOp::shape(ShapeContext &context) {
   if (failed(shape))
     return failure();
   FailureOr<SmallVector<DimExpr>> dims = context.broadcast(context.dims(0), *shape);
-  if (failed(dims))
+  if (failed(dims) || failed(context.requireSizes(*dims, "the result")))
     return failure();
   context.setResult(0, context.elementType(0), *dims);
   std::optional<SmallVector<int64_t>> sizes = sizesForValues(*dims), own = sizesForValues(context.dims(0));

@@ -76,8 +76,8 @@ static Value combine(OpBuilder &b, Location loc, ReduceKind kind, Value x, Value
 
 FailureOr<SmallVector<Value>> KernelScanOp::decompose(OpBuilder &b) {
   Location loc = getLoc();
-  if (getKind() != ReduceKind::Sum)
-    return emitOpError("only sums are scanned"), failure();
+  if (getKind() != ReduceKind::Sum && getKind() != ReduceKind::Prod)
+    return emitOpError("only sums and products are scanned"), failure();
   auto type = cast<RankedTensorType>(getX().getType());
   int64_t axis = getAxis();
   Value zero = arith::ConstantIndexOp::create(b, loc, 0), one = arith::ConstantIndexOp::create(b, loc, 1);
@@ -86,7 +86,8 @@ FailureOr<SmallVector<Value>> KernelScanOp::decompose(OpBuilder &b) {
     sizes.push_back(getValueOrCreateConstantIndexOp(b, loc, tensor::getMixedSize(b, loc, getX(), i)));
 
   // Loops over all other axes, then one along the axis that carries the running value.
-  Value neutral = arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
+  Type element = type.getElementType();
+  Value neutral = arith::ConstantOp::create(b, loc, getKind() == ReduceKind::Sum ? b.getZeroAttr(element) : b.getOneAttr(element));
   SmallVector<Value> indices(type.getRank());
   Value last = arith::SubIOp::create(b, loc, sizes[axis], one);
   auto innermost = [&](OpBuilder &inner, Location, Value tensor) -> Value {

@@ -1,10 +1,11 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "dlc/IR/AxisSet.h"
 #include "dlc/IR/Elementwise.h"
-#include "dlc/IR/Movement.h"
 #include "dlc/IR/KernelOps.h"
 #include "dlc/IR/LowerContext.h"
+#include "dlc/IR/Movement.h"
 #include "dlc/IR/ShapeContext.h"
 #include "dlcrt/kernel_abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,21 +28,6 @@ void DlcDialect::addMovementOps() {
 }
 
 static Value indexConstant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-
-/// The constant elements of an optional operand; an error when it is not constant. Empty for a missing operand.
-static FailureOr<SmallVector<int64_t>> constantOperand(ShapeContext &context, unsigned i, StringRef what) {
-  ArrayRef<DimExpr> values = context.values(i);
-  SmallVector<int64_t> result;
-  bool isEmpty = cast<RankedTensorType>(context.getOp()->getOperand(i).getType()).getNumElements() == 0;
-  for (DimExpr v : values) {
-    if (!v || !v.getConstant())
-      return context.emitError() << what << " must be known when compiling", failure();
-    result.push_back(*v.getConstant());
-  }
-  if (result.empty() && !isEmpty)
-    return context.emitError() << what << " must be known when compiling", failure();
-  return result;
-}
 
 //===----------------------------------------------------------------------===//
 // Concat
@@ -227,9 +213,22 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   DimExpr zero = constantDim(c, 0), one = constantDim(c, 1), minusOne = constantDim(c, -1);
   SmallVector<DimExpr> asked; // the sizes that are multiplied into `known`
   SmallVector<DimExpr> dims(*shape);
+  // Sizes that multiply to the operand's as expressions are what they say, also those read from data: none is -1.
+  bool anyNegative = llvm::any_of(dims, [](DimExpr dim) { return dim.getConstant().value_or(0) < 0; });
+  if (getAllowzero() && !anyNegative && provablyEqual(productOfDims(c, x), productOfDims(c, dims))) {
+    context.setResult(0, context.elementType(0), dims);
+    keepValues(context);
+    return success();
+  }
   unsigned inferred = 0;
   bool maybeInferred = false, hasZero = false;
+  DimExpr openEntries = zero; // how many are -1
   for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (!dim.getConstant() && lowerBound(dim).value_or(-2) < -1 &&
+        failed(context.require(selectLtDims(dim, minusOne, zero, one), dim, minusOne, "the shape holds {0}; sizes are -1 or not negative")))
+      return failure();
+    if (lowerBound(dim).value_or(-1) < 0)
+      openEntries = addDims(openEntries, selectEqDims(dim, minusOne, one, zero));
     if (dim.getConstant() && *dim.getConstant() < -1)
       return context.emitError() << "the shape holds " << toString(dim) << "; sizes are -1 or not negative";
     if (dim == minusOne) {
@@ -250,6 +249,8 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   }
   if (inferred > 1)
     return context.emitError() << "the shape " << toString(*shape) << " holds more than one -1";
+  if (failed(context.require(selectLtDims(one, openEntries, zero, one), openEntries, one, "the shape holds -1 {0} times; only one size can be inferred")))
+    return failure();
   if (inferred && hasZero && getAllowzero())
     return context.emitError() << "the shape " << toString(*shape) << " holds -1 beside 0 with allowzero; the -1 cannot be inferred";
   auto tooLarge = [&] {
@@ -269,8 +270,10 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     if (!rest)
       return tooLarge();
     for (DimExpr &dim : dims)
-      dim = dim == minusOne ? rest : maybeInferred ? selectEqDims(dim, minusOne, rest, dim) : dim;
+      dim = dim == minusOne ? rest : lowerBound(dim).value_or(-1) < 0 ? selectEqDims(dim, minusOne, rest, dim) : dim;
   }
+  if (failed(context.requireSizes(dims, "the shape")))
+    return failure();
   auto [given, wanted] = withoutCommon(x, dims);
   DimExpr had = productOfDims(c, given), got = productOfDims(c, wanted);
   if (!had || had != got) {
@@ -321,13 +324,47 @@ LogicalResult FlattenOp::shape(ShapeContext &context) {
   return success();
 }
 
+/// The constants among `axes`, where all of them are.
+static std::optional<SmallVector<int64_t>> constantAxes(ArrayRef<DimExpr> axes) {
+  SmallVector<int64_t> constants;
+  for (DimExpr axis : axes) {
+    if (!axis.getConstant())
+      return std::nullopt;
+    constants.push_back(*axis.getConstant());
+  }
+  return constants;
+}
+
 Form SqueezeOp::form() { return Form::Expand; }
+bool SqueezeOp::readsData(unsigned operand) { return operand == 0; }
 LogicalResult SqueezeOp::expand(RewriterBase &rewriter) { return expandToReshape(*this, rewriter); }
 
 LogicalResult SqueezeOp::shape(ShapeContext &context) {
   SmallVector<DimExpr> x = context.dims(0), dims;
   SmallVector<int64_t> axes;
-  DimExpr one = constantDim(getContext(), 1);
+  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
+  auto requireOne = [&](size_t axis, DimExpr isDropped) {
+    DimExpr isOne = selectEqDims(x[axis], one, one, zero);
+    return context.require(selectEqDims(isDropped, zero, one, isOne), x[axis], one,
+                           "axis " + Twine(axis) + " cannot be squeezed: its size is {0}, not 1");
+  };
+  if (getAxesTensor()) {
+    FailureOr<SmallVector<DimExpr>> named = context.axesOrRead(1, x.size(), "axes");
+    if (failed(named))
+      return failure();
+    std::optional<SmallVector<int64_t>> constants = constantAxes(*named);
+    if (!constants) {
+      AxisSet set(context, *named, x.size());
+      for (auto [i, flag] : llvm::enumerate(set.getFlags()))
+        if (failed(requireOne(i, flag)))
+          return failure();
+      context.setResult(0, context.elementType(0), set.without(x));
+      keepValues(context);
+      return success();
+    }
+    getAxesTensorMutable().clear();
+    setAxes(*constants);
+  }
   if (getAxes()) {
     FailureOr<SmallVector<int64_t>> normal = context.normalizeAxes(*getAxes(), x.size(), "axes");
     if (failed(normal))
@@ -346,7 +383,7 @@ LogicalResult SqueezeOp::shape(ShapeContext &context) {
   for (auto [i, dim] : llvm::enumerate(x)) {
     if (!llvm::is_contained(axes, static_cast<int64_t>(i)))
       dims.push_back(dim);
-    else if (failed(context.requireEqual(dim, one, "axis " + Twine(i) + " cannot be squeezed: its size is {0}, not 1")))
+    else if (failed(requireOne(i, one)))
       return failure();
   }
   context.setResult(0, context.elementType(0), dims);
@@ -355,10 +392,29 @@ LogicalResult SqueezeOp::shape(ShapeContext &context) {
 }
 
 Form UnsqueezeOp::form() { return Form::Expand; }
+bool UnsqueezeOp::readsData(unsigned operand) { return operand == 0; }
 LogicalResult UnsqueezeOp::expand(RewriterBase &rewriter) { return expandToReshape(*this, rewriter); }
 
 LogicalResult UnsqueezeOp::shape(ShapeContext &context) {
   SmallVector<DimExpr> dims = context.dims(0);
+  if (getAxesTensor()) {
+    // How many axes there are to insert is needed to tell what they mean.
+    FailureOr<SmallVector<DimExpr>> raw = context.valuesOrRead(1, "axes");
+    if (failed(raw))
+      return failure();
+    int64_t rank = dims.size() + raw->size();
+    FailureOr<SmallVector<DimExpr>> named = context.axesOrRead(1, rank, "axes");
+    if (failed(named))
+      return failure();
+    std::optional<SmallVector<int64_t>> constants = constantAxes(*named);
+    if (!constants) {
+      context.setResult(0, context.elementType(0), AxisSet(context, *named, rank).withOnes(dims));
+      keepValues(context);
+      return success();
+    }
+    getAxesTensorMutable().clear();
+    setAxes(*constants);
+  }
   FailureOr<SmallVector<int64_t>> axes = context.normalizeAxes(getAxes(), dims.size() + getAxes().size(), "axes");
   if (failed(axes))
     return failure();
@@ -411,14 +467,14 @@ bool SliceOp::readsData(unsigned operand) { return operand == 0; }
 namespace {
 /// One axis of a slice: result element i is operand element start + i * step.
 struct AxisSlice {
-  DimExpr start, size;
-  int64_t step = 1;
+  DimExpr start, size, step;
 };
 } // namespace
 
 /// start, end clamped as the standard says for a step; the number of steps between them.
-static AxisSlice sliceAxis(MLIRContext *c, DimExpr dim, DimExpr start, DimExpr end, int64_t step) {
-  DimExpr zero = constantDim(c, 0), minusOne = constantDim(c, -1);
+static AxisSlice sliceAxis(DimExpr dim, DimExpr start, DimExpr end, DimExpr step) {
+  MLIRContext *c = dim.getContext();
+  DimExpr zero = constantDim(c, 0), one = constantDim(c, 1), minusOne = constantDim(c, -1);
   // A bound below 0 counts from the end. Bounds may be as far off as 64 bits allow; what is known only at run time is brought
   // near the axis first, so that adding its size cannot overflow.
   auto fromEnd = [&](DimExpr at) -> DimExpr {
@@ -426,26 +482,22 @@ static AxisSlice sliceAxis(MLIRContext *c, DimExpr dim, DimExpr start, DimExpr e
       return *constant < 0 ? addDims(at, dim) : at;
     if (lowerBound(at) >= 0)
       return at;
-    DimExpr beyond = addDims(dim, constantDim(c, 1));
+    DimExpr beyond = addDims(dim, one);
     at = maxDims(minDims(at, beyond), mulDims(beyond, minusOne));
     return selectLtDims(at, zero, addDims(at, dim), at);
   };
+  DimExpr from = fromEnd(start), to = fromEnd(end), last = addDims(dim, minusOne);
+  // Forwards the bounds are clamped to 0 .. dim, backwards to dim - 1 .. 0 and, for the end, -1. The smallest int64 has no negative;
+  // no tensor has so many elements.
+  DimExpr low = minDims(maxDims(from, zero), dim), high = minDims(maxDims(from, zero), last);
+  DimExpr forwards = subDims(minDims(maxDims(to, zero), dim), low), backwards = subDims(high, minDims(maxDims(to, minusOne), last));
+  DimExpr stride = selectLtDims(step, zero, mulDims(maxDims(step, constantDim(c, -INT64_MAX)), minusOne), step);
   AxisSlice slice;
   slice.step = step;
-  DimExpr last = addDims(dim, minusOne);
-  if (step > 0) {
-    slice.start = minDims(maxDims(fromEnd(start), zero), dim);
-    DimExpr stop = minDims(maxDims(fromEnd(end), zero), dim);
-    slice.size = ceilDivDims(maxDims(subDims(stop, slice.start), zero), constantDim(c, step));
-  } else {
-    slice.start = minDims(maxDims(fromEnd(start), zero), last);
-    DimExpr stop = minDims(maxDims(fromEnd(end), minusOne), last);
-    // -step of the smallest int64 does not exist; no tensor has so many elements.
-    int64_t stride = step == INT64_MIN ? INT64_MAX : -step;
-    slice.size = ceilDivDims(maxDims(subDims(slice.start, stop), zero), constantDim(c, stride));
-    // An axis of size 0 has last = -1: start would be below stop's clamp.
-    slice.size = selectEqDims(dim, zero, zero, slice.size);
-  }
+  slice.start = selectLtDims(step, zero, high, low);
+  slice.size = ceilDivDims(maxDims(selectLtDims(step, zero, backwards, forwards), zero), stride);
+  // An axis of size 0 has last = -1: start would be below stop's clamp.
+  slice.size = selectLtDims(step, zero, selectEqDims(dim, zero, zero, slice.size), slice.size);
   return slice;
 }
 
@@ -457,16 +509,18 @@ static FailureOr<SmallVector<AxisSlice>> slicesOf(SliceOp op, ShapeContext &cont
   if (failed(starts) || failed(ends))
     return failure();
   unsigned next = 3;
-  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, starts->size()));
-  SmallVector<int64_t> steps(starts->size(), 1);
+  DimExpr zero = constantDim(c, 0), one = constantDim(c, 1), farthest = constantDim(c, INT64_MAX);
+  SmallVector<DimExpr> axes, steps(starts->size(), one);
+  for (size_t i = 0; i != starts->size(); ++i)
+    axes.push_back(constantDim(c, i));
   if (op.getAxes()) {
-    FailureOr<SmallVector<int64_t>> values = constantOperand(context, next++, "axes");
+    FailureOr<SmallVector<DimExpr>> values = context.axesOrRead(next++, x.size(), "axes");
     if (failed(values))
       return failure();
     axes = *values;
   }
   if (op.getSteps()) {
-    FailureOr<SmallVector<int64_t>> values = constantOperand(context, next++, "steps");
+    FailureOr<SmallVector<DimExpr>> values = context.valuesOrRead(next++, "steps");
     if (failed(values))
       return failure();
     steps = *values;
@@ -475,22 +529,46 @@ static FailureOr<SmallVector<AxisSlice>> slicesOf(SliceOp op, ShapeContext &cont
     return context.emitError() << "starts, ends, axes and steps have " << starts->size() << ", " << ends->size() << ", " << axes.size()
                                << " and " << steps.size() << " entries; they must have as many",
            failure();
-  SmallVector<AxisSlice> slices;
-  for (DimExpr dim : x)
-    slices.push_back({constantDim(c, 0), dim, 1});
-  SmallVector<int64_t> seen;
-  for (auto [axis, start, end, step] : llvm::zip_equal(axes, *starts, *ends, steps)) {
-    FailureOr<int64_t> at = context.normalizeAxis(axis, x.size(), "an entry of axes");
-    if (failed(at))
+  if (starts->size() > x.size())
+    return context.emitError() << "starts has " << starts->size() << " entries, but the tensor has " << x.size() << " axes", failure();
+  for (auto [axis, step] : llvm::zip_equal(axes, steps))
+    if (failed(context.require(selectEqDims(step, zero, zero, one), step, axis,
+                               axis.getConstant() ? "the step of axis {1} is {0}" : Twine("the step of an axis is {0}"))))
       return failure();
-    if (llvm::is_contained(seen, *at))
-      return context.emitError() << "axes names axis " << *at << " twice", failure();
-    seen.push_back(*at);
-    if (step == 0)
-      return context.emitError() << "the step of axis " << *at << " is 0", failure();
-    slices[*at] = sliceAxis(c, x[*at], start, end, step);
-    if (!slices[*at].start || !slices[*at].size)
-      return context.emitError() << "a bound of axis " << *at << " does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)", failure();
+
+  // What each axis gets: where axes or steps are known only at run time, in expressions that are named, for they are long.
+  bool isLate = !llvm::all_of(axes, [](DimExpr axis) { return axis.getConstant(); }) ||
+                !llvm::all_of(steps, [](DimExpr step) { return step.getConstant(); });
+  SmallVector<DimExpr> bounds; // start, end, step
+  SmallVector<DimExpr> chosen = context.named(axes);
+  for (size_t i = 0; i != x.size(); ++i) {
+    DimExpr start = zero, end = farthest, step = one, here = constantDim(c, i);
+    for (auto [axis, s, e, by] : llvm::zip_equal(chosen, *starts, *ends, steps)) {
+      start = selectEqDims(axis, here, s, start);
+      end = selectEqDims(axis, here, e, end);
+      step = selectEqDims(axis, here, by, step);
+    }
+    bounds.append({start, end, step});
+  }
+  if (isLate)
+    bounds = context.named(bounds);
+  SmallVector<AxisSlice> slices;
+  for (auto [i, dim] : llvm::enumerate(x)) {
+    DimExpr start = bounds[3 * i], end = bounds[3 * i + 1], step = bounds[3 * i + 2];
+    bool isWhole = start == zero && end == farthest && step == one;
+    slices.push_back(isWhole ? AxisSlice{zero, dim, one} : start && end && step ? sliceAxis(dim, start, end, step) : AxisSlice());
+    if (!slices.back().start || !slices.back().size)
+      return context.emitError() << "a bound of axis " << i << " does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)", failure();
+  }
+  if (isLate) {
+    SmallVector<DimExpr> results;
+    for (const AxisSlice &slice : slices)
+      results.append({slice.start, slice.size});
+    results = context.named(results);
+    for (auto [i, slice] : llvm::enumerate(slices)) {
+      slice.start = results[2 * i];
+      slice.size = slice.size == results[2 * i + 1] ? slice.size : maxDims(results[2 * i + 1], zero); // a name does not say that it is not negative
+    }
   }
   return slices;
 }
@@ -500,8 +578,7 @@ LogicalResult SliceOp::shape(ShapeContext &context) {
   if (failed(slices))
     return failure();
   SmallVector<DimExpr> dims;
-  SmallVector<Attribute> starts;
-  SmallVector<int64_t> steps;
+  SmallVector<Attribute> starts, steps;
   for (const AxisSlice &slice : *slices) {
     dims.push_back(slice.size);
     starts.push_back(slice.start);
@@ -510,13 +587,13 @@ LogicalResult SliceOp::shape(ShapeContext &context) {
   context.setResult(0, context.elementType(0), dims);
   // What the bounds came to, for the lowering.
   setResolvedStartsAttr(ArrayAttr::get(getContext(), starts));
-  setResolvedSteps(steps);
+  setResolvedStepsAttr(ArrayAttr::get(getContext(), steps));
   ArrayRef<DimExpr> values = context.values(0);
   const AxisSlice *slice = slices->size() == 1 ? &slices->front() : nullptr;
-  if (!values.empty() && slice && slice->start.getConstant() && slice->size.getConstant()) {
+  if (!values.empty() && slice && slice->start.getConstant() && slice->size.getConstant() && slice->step.getConstant()) {
     SmallVector<DimExpr> picked;
     for (int64_t i = 0; i != *slice->size.getConstant(); ++i)
-      picked.push_back(values[*slice->start.getConstant() + i * slice->step]);
+      picked.push_back(values[*slice->start.getConstant() + i * *slice->step.getConstant()]);
     context.setValues(0, picked);
   }
   return success();
@@ -526,14 +603,15 @@ FailureOr<SmallVector<Value>> SliceOp::lower(LowerContext &context) {
   Location loc = getLoc();
   if (!getResolvedStarts() || !getResolvedSteps())
     return emitOpError("its bounds are not resolved; run infer-shapes"), failure();
-  SmallVector<Value> starts;
-  ArrayAttr resolved = *getResolvedStarts();
-  for (Attribute start : resolved)
-    starts.push_back(context.dim(cast<DimExpr>(start)));
+  SmallVector<Value> starts, steps;
+  for (auto [start, step] : llvm::zip_equal(getResolvedStarts()->getAsRange<DimExprAttr>(), getResolvedSteps()->getAsRange<DimExprAttr>())) {
+    starts.push_back(context.dim(start));
+    steps.push_back(context.dim(step));
+  }
   auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
     SmallVector<Value> at;
-    for (auto [index, start, step] : llvm::zip_equal(indices, starts, *getResolvedSteps()))
-      at.push_back(arith::AddIOp::create(b, loc, start, arith::MulIOp::create(b, loc, index, indexConstant(b, loc, step))));
+    for (auto [index, start, step] : llvm::zip_equal(indices, starts, steps))
+      at.push_back(arith::AddIOp::create(b, loc, start, arith::MulIOp::create(b, loc, index, step)));
     return tensor::ExtractOp::create(b, loc, context.operand(0), at);
   };
   return SmallVector<Value>{context.generate(context.resultType(), pick)};

@@ -89,13 +89,8 @@ FailureOr<SmallVector<DimExpr>> ShapeContext::sizes(unsigned i, StringRef what) 
   if (rank(i) != 1)
     return emitError() << what << " must have one axis, not " << rank(i), failure();
   FailureOr<SmallVector<DimExpr>> sizes = valuesOrRead(i, what);
-  if (failed(sizes))
+  if (failed(sizes) || failed(requireSizes(*sizes, what)))
     return failure();
-  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
-  for (DimExpr size : *sizes)
-    if (lowerBound(size).value_or(-1) < 0 &&
-        failed(require(selectLtDims(size, zero, zero, one), size, zero, what + Twine(" holds the negative size {0}"))))
-      return failure();
   return sizes;
 }
 
@@ -138,6 +133,59 @@ FailureOr<SmallVector<int64_t>> ShapeContext::normalizeAxes(ArrayRef<int64_t> ax
   }
   llvm::sort(result);
   return result;
+}
+
+FailureOr<SmallVector<DimExpr>> ShapeContext::axesOrRead(unsigned i, int64_t rank, StringRef what) {
+  FailureOr<SmallVector<DimExpr>> axes = valuesOrRead(i, what);
+  if (failed(axes))
+    return failure();
+  if (static_cast<int64_t>(axes->size()) > rank)
+    return emitError() << what << " has " << axes->size() << " entries, but the tensor has " << rank << " axes", failure();
+  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
+  DimExpr size = constantDim(getContext(), rank), first = constantDim(getContext(), -rank);
+  for (auto [k, axis] : llvm::enumerate(*axes)) {
+    if (std::optional<int64_t> constant = axis.getConstant()) {
+      FailureOr<int64_t> normal = normalizeAxis(*constant, rank, what);
+      if (failed(normal))
+        return failure();
+      axis = constantDim(getContext(), *normal);
+    } else {
+      DimExpr isInside = selectLtDims(axis, first, zero, selectLtDims(axis, size, one, zero));
+      if (failed(require(isInside, axis, size, what + " is {0}, but the tensor has {1} axes")))
+        return failure();
+      axis = selectLtDims(axis, zero, addDims(axis, size), axis);
+    }
+    for (DimExpr other : ArrayRef(*axes).take_front(k))
+      if (failed(require(selectEqDims(other, axis, zero, one), axis, other, what + " names axis {0} twice")))
+        return failure();
+  }
+  return axes;
+}
+
+SmallVector<DimExpr> ShapeContext::named(ArrayRef<DimExpr> expressions) {
+  SmallVector<DimExpr> names(expressions);
+  auto isShort = [](DimExpr e) { return !e || e.getConstant() || e.isSymbol(); };
+  if (llvm::all_of(expressions, isShort) || llvm::is_contained(expressions, DimExpr()))
+    return names;
+  OpBuilder builder(op);
+  ArrayAttr key = builder.getArrayAttr(SmallVector<Attribute>(expressions.begin(), expressions.end()));
+  auto [known, isNew] = state.named.try_emplace(key);
+  if (isNew) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(expressions.size())}, builder.getI64Type());
+    Value values = FromDimsOp::create(builder, op->getLoc(), type, key);
+    std::string stem = "v" + std::to_string(state.nextRead++);
+    SmallVector<Attribute> symbols;
+    for (auto [k, e] : llvm::enumerate(expressions)) {
+      std::string name = stem + "[" + std::to_string(k) + "]";
+      symbols.push_back(builder.getStringAttr(name));
+      if (!isShort(e))
+        names[k] = symbolDim(getContext(), name);
+    }
+    ReadOp::create(builder, op->getLoc(), values, builder.getArrayAttr(symbols));
+    state.values[values] = SmallVector<DimExpr>(expressions);
+    known->second = names;
+  }
+  return known->second;
 }
 
 FailureOr<DimExpr> ShapeContext::broadcast(DimExpr a, DimExpr b) {
@@ -201,6 +249,35 @@ LogicalResult ShapeContext::require(DimExpr condition, DimExpr a, DimExpr b, con
   OpBuilder builder(op);
   CheckOp::create(builder, op->getLoc(), condition, a, b, builder.getStringAttr(text));
   return success();
+}
+
+/// Whether an element that is read from data decides `e`.
+static bool isLate(DimExpr e) {
+  bool late = false;
+  forEachSymbol(e, [&](StringRef name) { late |= name.contains('['); });
+  return late;
+}
+
+LogicalResult ShapeContext::requireSizes(ArrayRef<DimExpr> dims, const Twine &what) {
+  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
+  bool anyLate = false;
+  for (DimExpr dim : dims) {
+    if (!dim)
+      return require({}, zero, zero, "");
+    anyLate |= isLate(dim);
+    if (lowerBound(dim).value_or(-1) < 0 &&
+        failed(require(selectLtDims(dim, zero, zero, one), dim, zero, what + " holds the negative size {0}")))
+      return failure();
+  }
+  if (!anyLate)
+    return success();
+  // Dividing the limit by each size in turn does not overflow, where their product might. No element has more than 16 bytes.
+  DimExpr room = constantDim(getContext(), INT64_MAX / 16);
+  for (DimExpr dim : dims)
+    room = floorDivDims(room, maxDims(dim, one));
+  if (!room) // too long to be tested; the runtime still refuses what does not fit, in words of its own
+    return success();
+  return require(selectEqDims(room, zero, zero, one), room, zero, what + " has more elements than memory can hold");
 }
 
 } // namespace dlc

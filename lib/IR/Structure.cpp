@@ -48,4 +48,27 @@ LogicalResult FromDimsOp::shape(ShapeContext &context) {
   return success();
 }
 
+Form RequireOp::form() { return Form::Host; }
+Role RequireOp::role() { return Role::Opaque; }
+bool RequireOp::readsData(unsigned) { return false; }
+
+LogicalResult RequireOp::shape(ShapeContext &context) {
+  FailureOr<SmallVector<DimExpr>> lhs = context.valuesOrRead(0, "what is required to hold a value");
+  FailureOr<SmallVector<DimExpr>> rhs = context.valuesOrRead(1, "the required value");
+  if (failed(lhs) || failed(rhs))
+    return failure();
+  if (lhs->empty() || rhs->empty()) // taken from an axis that does not exist; the op that works on it says so
+    return success();
+  if (rhs->size() != 1 && rhs->size() != lhs->size())
+    return context.emitError() << "there are " << lhs->size() << " elements and " << rhs->size() << " required values";
+  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
+  for (auto [i, x] : llvm::enumerate(*lhs)) {
+    DimExpr y = (*rhs)[rhs->size() == 1 ? 0 : i];
+    DimExpr holds = getAtLeast() ? selectLtDims(x, y, zero, one) : selectEqDims(x, y, one, zero);
+    if (failed(context.require(holds, x, y, getMessage())))
+      return failure();
+  }
+  return success();
+}
+
 } // namespace dlc

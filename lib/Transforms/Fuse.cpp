@@ -177,20 +177,30 @@ private:
 };
 
 /// Calls `visit` for the ops of the same block that `op` must stand behind: what defines its operands, and the reads that define
-/// the symbols of its types.
+/// the symbols of its types and attributes.
 void forEachUsed(Operation *op, const llvm::StringMap<Operation *> &reads, llvm::function_ref<void(Operation *)> visit) {
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
       if (Operation *definition = operand.getDefiningOp(); definition && definition->getBlock() == op->getBlock())
         visit(definition);
-    if (isa<IfOp>(inner)) // its dims are those of its branches, or are read from its own results
-      return;
-    for (Type type : inner->getResultTypes())
-      for (DimExpr dim : dimsOf(type))
-        forEachSymbol(dim, [&](StringRef name) {
-          if (Operation *read = reads.lookup(name))
-            visit(read);
-        });
+    auto visitReads = [&](DimExpr e) {
+      forEachSymbol(e, [&](StringRef name) {
+        if (Operation *read = reads.lookup(name))
+          visit(read);
+      });
+    };
+    if (!isa<IfOp>(inner)) // whose dims are those of its branches, or are read from its own results
+      for (Type type : inner->getResultTypes())
+        for (DimExpr dim : dimsOf(type))
+          visitReads(dim);
+    for (NamedAttribute attribute : inner->getAttrs()) {
+      if (auto e = dyn_cast<DimExprAttr>(attribute.getValue()))
+        visitReads(e);
+      if (auto list = dyn_cast<ArrayAttr>(attribute.getValue()))
+        for (Attribute element : list)
+          if (auto e = dyn_cast<DimExprAttr>(element))
+            visitReads(e);
+    }
   });
 }
 

@@ -59,6 +59,7 @@ private:
   LogicalResult joinBranches(IfOp op, DimExpr condition);
   void replaceByValues(Value result);
   void recall(ReadOp read);
+  void recallNames(ReadOp read, FromDimsOp expressions);
   DimExpr constant(int64_t value) { return constantDim(context, value); }
 
   MLIRContext *context;
@@ -84,6 +85,8 @@ LogicalResult Inference::visit(Operation &op) {
     return failure();
   if (isa<ConstantOp, FromDimsOp>(op))
     return success();
+  if (isa<RequireOp>(op)) // its checks stand for it now
+    return op.erase(), success();
   for (Value result : op.getResults())
     replaceByValues(result);
   return success();
@@ -96,6 +99,16 @@ void Inference::recall(ReadOp read) {
     if (!value)
       value = symbolDim(context, name.getValue());
   ++state.nextRead;
+  if (auto named = read.getX().getDefiningOp<FromDimsOp>())
+    recallNames(read, named);
+}
+
+/// Expressions that have names keep them.
+void Inference::recallNames(ReadOp read, FromDimsOp expressions) {
+  SmallVector<DimExpr> names;
+  for (auto [e, name] : llvm::zip_equal(expressions.getValues().getAsRange<DimExprAttr>(), read.getSymbols().getAsRange<StringAttr>()))
+    names.push_back(e.getConstant() || e.isSymbol() ? e : symbolDim(context, name.getValue()));
+  state.named[expressions.getValues()] = names;
 }
 
 void Inference::replaceByValues(Value result) {

@@ -40,7 +40,7 @@ def Dlc_SizeOp : Dlc_Movement<"size", (ins AnyTensor:$x), ["form", "role"]> {
 def Dlc_SliceOp : Dlc_Movement<"slice", (ins AnyTensor:$x, AnyTensor:$starts, AnyTensor:$ends, Optional<AnyTensor>:$axes,
                                             Optional<AnyTensor>:$steps,
                                             OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "first element of each axis">>:$resolvedStarts,
-                                            OptionalAttr<DenseI64ArrayAttr>:$resolvedSteps),
+                                            OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "step of each axis">>:$resolvedSteps),
                                        ["form", "role", "readsData", "lower"], [AttrSizedOperandSegments]> {
   let summary = "As ONNX Slice from opset 10 on";
   let description = [{ infer-shapes writes what the bounds come to into `resolvedStarts` and `resolvedSteps`, one entry an axis. }];
@@ -48,12 +48,20 @@ def Dlc_SliceOp : Dlc_Movement<"slice", (ins AnyTensor:$x, AnyTensor:$starts, An
       attr-dict `:` `(` type($x) `,` type($starts) `,` type($ends) `)` `->` type($result) }];
 }
 
-def Dlc_SqueezeOp : Dlc_Movement<"squeeze", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$axes), ["form", "expand"]> {
-  let summary = "Drops axes of size 1; all of them where `axes` is missing";
+def Dlc_SqueezeOp : Dlc_Movement<"squeeze", (ins AnyTensor:$x, Optional<AnyTensor>:$axesTensor, OptionalAttr<DenseI64ArrayAttr>:$axes),
+                                 ["form", "readsData", "expand"]> {
+  let summary = "Drops axes of size 1: those that `axes` or the elements of `axesTensor` name; all of them where both are missing";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::mlir::DenseI64ArrayAttr":$axes), [{
+      build($_builder, $_state, result, x, ::mlir::Value(), axes);
+    }]>];
 }
 
-def Dlc_UnsqueezeOp : Dlc_Movement<"unsqueeze", (ins AnyTensor:$x, DenseI64ArrayAttr:$axes), ["form", "expand"]> {
-  let summary = "Inserts axes of size 1 at positions of the result";
+def Dlc_UnsqueezeOp : Dlc_Movement<"unsqueeze", (ins AnyTensor:$x, Optional<AnyTensor>:$axesTensor, DenseI64ArrayAttr:$axes),
+                                   ["form", "readsData", "expand"]> {
+  let summary = "Inserts axes of size 1 at positions of the result, which `axes` or the elements of `axesTensor` name";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::llvm::ArrayRef<int64_t>":$axes), [{
+      build($_builder, $_state, result, x, ::mlir::Value(), axes);
+    }]>];
 }
 
 def Dlc_TransposeOp : Dlc_Movement<"transpose", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$perm)> {

@@ -14,8 +14,8 @@
 namespace dlc {
 
 /// What combining starts from; the result where nothing is combined. `type` is a storage type, whose integers count as unsigned if
-/// `isUnsigned`.
-mlir::TypedAttr neutralElement(mlir::OpBuilder &b, ReduceKind kind, mlir::Type type, bool isUnsigned);
+/// `isUnsigned`, and are 0 or 1 if `isBool`.
+mlir::TypedAttr neutralElement(mlir::OpBuilder &b, ReduceKind kind, mlir::Type type, bool isUnsigned, bool isBool = false);
 
 } // namespace dlc
 

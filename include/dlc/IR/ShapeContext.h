@@ -24,6 +24,8 @@ struct ShapeState {
   llvm::DenseMap<mlir::Value, llvm::SmallVector<DimValue>> floatValues;
   /// Conditions that a run-time check was added for.
   llvm::DenseSet<mlir::Attribute> checks;
+  /// Lists of expressions that have names, and the names.
+  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<DimExpr>> named;
   /// Names the symbols of tensors that have no name themselves.
   unsigned nextRead = 0;
 };
@@ -66,6 +68,12 @@ public:
   llvm::FailureOr<int64_t> normalizeAxis(int64_t axis, int64_t rank, llvm::StringRef what, bool end = false);
   /// The same for a list, sorted; a repeated axis is an error.
   llvm::FailureOr<llvm::SmallVector<int64_t>> normalizeAxes(llvm::ArrayRef<int64_t> axes, int64_t rank, llvm::StringRef what);
+  /// Operand i as a list of axes, in its order: the same rules, kept at run time for those that are known only then.
+  llvm::FailureOr<llvm::SmallVector<DimExpr>> axesOrRead(unsigned i, int64_t rank, llvm::StringRef what);
+
+  //===--- names ---===//
+  /// Symbols for expressions that a run computes once, so that what is built of them stays short. Equal lists have equal names.
+  llvm::SmallVector<DimExpr> named(llvm::ArrayRef<DimExpr> expressions);
 
   //===--- relations ---===//
   /// The broadcast of two dims. Where neither is known to be 1 and they are not known to be equal, the result is an
@@ -76,6 +84,8 @@ public:
   llvm::LogicalResult requireEqual(DimExpr a, DimExpr b, const llvm::Twine &message);
   /// The same for any condition (0 = fails).
   llvm::LogicalResult require(DimExpr condition, DimExpr a, DimExpr b, const llvm::Twine &message);
+  /// No dim is negative, and memory can hold as many elements; tested at run time where dims are read from data.
+  llvm::LogicalResult requireSizes(llvm::ArrayRef<DimExpr> dims, const llvm::Twine &what);
 
   mlir::InFlightDiagnostic emitError() { return op->emitError(); }
 

@@ -35,6 +35,14 @@ def Dlc_CheckOp : Op<Dlc_Dialect, "check", []> {
   let assemblyFormat = "$condition `,` $lhs `,` $rhs `,` $message attr-dict";
 }
 
+def Dlc_RequireOp : Dlc_Op<"require", ["form", "role", "readsData"]> {
+  let summary = "Elements of `lhs` and `rhs` are equal (with `atLeast`: lhs is not below rhs), or the run fails with `message`";
+  let description = [{ What a frontend demands of small integer tensors. infer-shapes makes it an error, nothing, or checks at run time;
+      {0} and {1} in the message stand for the two elements. `rhs` may be one element for all of `lhs`. }];
+  let arguments = (ins AnyTensor:$lhs, AnyTensor:$rhs, UnitAttr:$atLeast, StrAttr:$message);
+  let assemblyFormat = "$lhs `,` $rhs `,` $message attr-dict `:` type($lhs) `,` type($rhs)";
+}
+
 def Dlc_GroupOp : Op<Dlc_Dialect, "group", [SingleBlock, RecursiveMemoryEffects]> {
   let summary = "Ops that become one kernel; made by fuse";
   let description = [{ Values from outside are used directly. The results are the values of dlc.yield. }];
