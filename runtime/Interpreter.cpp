@@ -457,7 +457,7 @@ Status Interpreter::execute(const dlcrt_instr_read &i) {
   return DLCRT_OK;
 }
 
-/// "node 'a' (Add)" or "nodes 'a' ... (Add ...)", for messages about what a launch computes.
+/// "node 'a' (Add)" or "nodes 'a' (Add), (Mul)", the second of which has no name, for messages about what a launch computes.
 static void printNodes(TextWriter &out, const Module &module, uint32_t debug, const char *kernel) {
   if (debug >= module.debug.count || !*module.string(module.debug[debug].node_names)) {
     out.print("kernel '%s'", kernel);
@@ -465,11 +465,14 @@ static void printNodes(TextWriter &out, const Module &module, uint32_t debug, co
   }
   const char *names = module.string(module.debug[debug].node_names),
              *types = module.string(module.debug[debug].op_types);
-  const char *several = strchr(names, '\n') ? "s" : "";
+  const char *several = strchr(types, '\n') ? "s" : "";
   out.print("node%s ", several);
-  for (const char *before = ""; *names; before = ", ") {
+  for (const char *before = ""; *types; before = ", ") {
     size_t nameBytes = strcspn(names, "\n"), typeBytes = strcspn(types, "\n");
-    out.print("%s'%.*s' (%.*s)", before, int(nameBytes), names, int(typeBytes), types);
+    if (nameBytes)
+      out.print("%s'%.*s' (%.*s)", before, int(nameBytes), names, int(typeBytes), types);
+    else
+      out.print("%s(%.*s)", before, int(typeBytes), types);
     names += nameBytes + (names[nameBytes] != 0);
     types += typeBytes + (types[typeBytes] != 0);
   }

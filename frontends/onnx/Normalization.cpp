@@ -10,18 +10,21 @@ using namespace mlir;
 
 namespace dlc {
 
+/// The float type that sums of `type` are made in.
+static Type typeOfSums(NodeReader &n, Type type) { return type.getIntOrFloatBitWidth() < 32 ? Type(n.b().getF32Type()) : type; }
+
 /// x with the maximum along `axis` taken out, so that nothing overflows, and the exponentials of that and their sum.
 static Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm) {
-  Type type = NodeReader::elementTypeOf(x);
+  Type type = NodeReader::elementTypeOf(x), wide = typeOfSums(n, type);
   auto reduce = [&](Value value, ReduceKind kind) {
-    return n.make<ReduceOp>(type, value, kind, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
+    return n.make<ReduceOp>(wide, value, kind, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
   };
-  Value shifted = n.make<SubOp>(type, x, reduce(x, ReduceKind::Max));
-  Value exponentials = n.make<ExpOp>(type, shifted);
+  x = n.cast(x, wide);
+  Value shifted = n.make<SubOp>(wide, x, reduce(x, ReduceKind::Max));
+  Value exponentials = n.make<ExpOp>(wide, shifted);
   Value sum = reduce(exponentials, ReduceKind::Sum);
-  if (logarithm)
-    return n.make<SubOp>(type, shifted, n.make<LogOp>(type, sum));
-  return n.make<DivOp>(type, exponentials, sum);
+  Value result = logarithm ? n.make<SubOp>(wide, shifted, n.make<LogOp>(wide, sum)) : n.make<DivOp>(wide, exponentials, sum);
+  return n.cast(result, type);
 }
 
 /// 1 at the first of the largest elements along `axis`, else 0. A NaN is larger than all numbers.
@@ -52,9 +55,6 @@ static void addAlongAxis(OpTable &table, StringRef name, AlongAxis emit) {
   });
   table.add(name, 13, [emit](NodeReader &n) { n.setOutput(0, emit(n, n.input(0), n.getInt("axis", -1))); });
 }
-
-/// The float type that sums of `type` are made in.
-static Type typeOfSums(NodeReader &n, Type type) { return type.getIntOrFloatBitWidth() < 32 ? Type(n.b().getF32Type()) : type; }
 
 /// x / its p-norm along an axis, and 0 where that is 0.
 static void lpNormalization(NodeReader &n) {

@@ -162,7 +162,7 @@ template <typename BitsFn> static DimValue bitwise(const DimValue &x, const DimV
   return a && b ? x.constant(fn(*a, *b)) : DimValue();
 }
 
-DimValue operator!(DimValue x) { return x ? x ^ x.constant(x.isBool() ? 1 : -1) : DimValue(); }
+DimValue operator~(DimValue x) { return x ? x ^ x.constant(x.isBool() ? 1 : -1) : DimValue(); }
 
 DimValue operator&(DimValue x, DimValue y) {
   return x && x.isBool() ? min(x, y) : bitwise(x, y, [](int64_t a, int64_t b) { return a & b; });

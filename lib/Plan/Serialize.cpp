@@ -292,9 +292,9 @@ llvm::Expected<uint32_t> ModuleWriter::constant(Attribute value) {
 
 uint32_t ModuleWriter::debugEntry(Location loc) {
   std::string names, types;
-  for (const NodeRef &node : nodesOf(loc)) {
-    names += (names.empty() ? "" : "\n") + node.name;
-    types += (types.empty() ? "" : "\n") + node.opType;
+  for (auto [i, node] : llvm::enumerate(nodesOf(loc))) { // a node without a name keeps its place
+    names += (i ? "\n" : "") + node.name;
+    types += (i ? "\n" : "") + node.opType;
   }
   if (types.empty())
     return DLCRT_NONE;

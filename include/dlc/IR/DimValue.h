@@ -40,7 +40,8 @@ DimValue operator*(DimValue x, DimValue y);
 /// Integers truncate.
 DimValue operator/(DimValue x, DimValue y);
 DimValue operator-(DimValue x);
-DimValue operator!(DimValue x);
+/// All bits, which in a bool are one.
+DimValue operator~(DimValue x);
 DimValue operator&(DimValue x, DimValue y);
 DimValue operator|(DimValue x, DimValue y);
 DimValue operator^(DimValue x, DimValue y);

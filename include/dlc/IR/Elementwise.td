@@ -61,7 +61,7 @@ def Dlc_ExpOp : Dlc_Unary<"exp", "exp(x)">;
 def Dlc_FloorOp : Dlc_Unary<"floor", "floor(x)", "floor(x)">;
 def Dlc_LogOp : Dlc_Unary<"log", "log(x)">;
 def Dlc_NegOp : Dlc_Unary<"neg", "-x", "-x">;
-def Dlc_NotOp : Dlc_Unary<"not", "!x", "!x"> { let summary = "Of bools, or of all bits of integers"; }
+def Dlc_NotOp : Dlc_Unary<"not", "!x", "~x"> { let summary = "Of bools, or of all bits of integers"; }
 def Dlc_ReciprocalOp : Dlc_Unary<"reciprocal", "b.constant(1, x) / x", "x.constant(1) / x">;
 def Dlc_RoundOp : Dlc_Unary<"round", "roundEven(x)", "roundEven(x)"> { let summary = "To the nearest integer; halves to the even one"; }
 def Dlc_SignOp : Dlc_Unary<"sign", "sign(x)", "sign(x)"> { let summary = "-1, 0 or 1; NaN of a NaN"; }

@@ -56,8 +56,8 @@ private:
   mlir::Location loc;
 };
 
-// Arithmetic in the declared type. Integer division truncates and gives 0 for a divisor of 0; min and max give NaN where
-// an operand is NaN.
+// Arithmetic in the declared type. Integer division truncates, and a run that divides by 0 fails; `!` is of all bits, which in a
+// bool are one; min and max give NaN where an operand is NaN; pow has the type of x, whatever the type of y.
 Scalar operator+(const Scalar &x, const Scalar &y);
 Scalar operator-(const Scalar &x, const Scalar &y);
 Scalar operator*(const Scalar &x, const Scalar &y);
