@@ -32,7 +32,7 @@ static void transpose(NodeReader &n) {
 
 /// `axes` and `steps` may be null.
 static Value makeSlice(NodeReader &n, Value x, Value starts, Value ends, Value axes, Value steps) {
-  return n.make<SliceOp>(NodeReader::elementTypeOf(x), x, starts, ends, axes, steps, ArrayAttr(), ArrayAttr());
+  return n.make<SliceOp>(NodeReader::elementTypeOf(x), x, starts, ends, axes, steps);
 }
 
 static void sliceByAttributes(NodeReader &n) {

@@ -157,8 +157,8 @@ static void layerNormalization(NodeReader &n) {
     if (rows.flat) { // [first axes..., 1...]
       Type index = n.b().getI64Type();
       Value shape = shapeOf(n, n.input(0));
-      Value first = n.make<SliceOp>(index, shape, n.ints({0}), n.ints({axis}), Value(), Value(), ArrayAttr(), ArrayAttr());
-      Value others = n.make<SliceOp>(index, shape, n.ints({axis}), n.ints({INT64_MAX}), Value(), Value(), ArrayAttr(), ArrayAttr());
+      Value first = n.make<SliceOp>(index, shape, n.ints({0}), n.ints({axis}), Value(), Value());
+      Value others = n.make<SliceOp>(index, shape, n.ints({axis}), n.ints({INT64_MAX}), Value(), Value());
       Value count = n.make<ShapeOp>(index, others, /*start=*/0, /*end=*/IntegerAttr());
       TypedAttr one = DenseElementsAttr::get(RankedTensorType::get({1}, index), int64_t(1));
       Value ones = n.make<ConstantOfShapeOp>(index, count, one);

@@ -9,6 +9,8 @@
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 
@@ -295,37 +297,32 @@ static Scalar isBetter(ReduceKind kind, bool last, const Scalar &x, const Scalar
 }
 
 FailureOr<SmallVector<Value>> ArgReduceOp::lower(LowerContext &context) {
-  OpBuilder &builder = context.b();
-  RankedTensorType type = context.resultType(), from = context.operandType(0);
-  Type element = from.getElementType(), scalarType = isHalf(element) ? Type(builder.getF32Type()) : element;
-  bool isUnsigned = element.isUnsignedInteger();
-  Type storage = isHalf(element) ? scalarType : storageType(from).getElementType();
-  Value index = context.filled(type, builder.getI64IntegerAttr(0));
-  Value value = context.filled(tensorType(dimsOf(type), element), neutralElement(builder, getKind(), storage, isUnsigned));
-
-  unsigned rank = from.getRank(), axis = getAxis();
-  SmallVector<AffineExpr> kept;
-  SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
-  iterators[axis] = utils::IteratorType::reduction;
-  for (unsigned i = 0; i != rank; ++i)
-    if (i != axis)
-      kept.push_back(builder.getAffineDimExpr(i));
-  AffineMap identity = builder.getMultiDimIdentityMap(rank), result = AffineMap::get(rank, 0, kept, getContext());
-  SmallVector<AffineMap> maps{identity, result, result};
-  auto reduced = linalg::GenericOp::create(
-      builder, getLoc(), TypeRange{index.getType(), value.getType()}, context.operand(0), ValueRange{index, value}, maps, iterators,
-      [&](OpBuilder &b, Location loc, ValueRange args) {
-        Value element = args[0];
-        if (element.getType() != storage)
-          element = arith::ExtFOp::create(b, loc, storage, element);
-        ScalarBuilder scalars(b, loc);
-        Scalar takes = isBetter(getKind(), getLast(), scalars.wrap(element, scalarType), scalars.wrap(args[2], scalarType));
-        Value here = arith::IndexCastOp::create(b, loc, b.getI64Type(), linalg::IndexOp::create(b, loc, axis));
-        Value newIndex = arith::SelectOp::create(b, loc, takes.getValue(), here, args[1]);
-        Value newValue = arith::SelectOp::create(b, loc, takes.getValue(), element, args[2]);
-        linalg::YieldOp::create(b, loc, ValueRange{newIndex, newValue});
-      });
-  return SmallVector<Value>{reduced.getResult(0)};
+  Location loc = getLoc();
+  RankedTensorType from = context.operandType(0);
+  Type element = from.getElementType(), wide = isHalf(element) ? Type(context.b().getF32Type()) : element;
+  int64_t axis = getAxis();
+  Value size = context.dim(dimsOf(from)[axis]);
+  // The pair lives in registers: a loop along the axis for each element of the result.
+  auto find = [&](OpBuilder &b, ValueRange indices) -> Value {
+    auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
+    Type storage = isHalf(element) ? wide : storageType(from).getElementType();
+    Value start = arith::ConstantOp::create(b, loc, neutralElement(b, getKind(), storage, element.isUnsignedInteger()));
+    auto loop = scf::ForOp::create(
+        b, loc, constant(0), size, constant(1), ValueRange{start, constant(0)}, [&](OpBuilder &body, Location, Value i, ValueRange best) {
+          SmallVector<Value> at(indices);
+          at.insert(at.begin() + axis, i);
+          Value x = tensor::ExtractOp::create(body, loc, context.operand(0), at);
+          if (x.getType() != storage)
+            x = arith::ExtFOp::create(body, loc, storage, x);
+          ScalarBuilder scalars(body, loc);
+          Value takes = isBetter(getKind(), getLast(), scalars.wrap(x, wide), scalars.wrap(best[0], wide)).getValue();
+          Value value = arith::SelectOp::create(body, loc, takes, x, best[0]);
+          Value index = arith::SelectOp::create(body, loc, takes, i, best[1]);
+          scf::YieldOp::create(body, loc, ValueRange{value, index});
+        });
+    return arith::IndexCastOp::create(b, loc, b.getI64Type(), loop.getResult(1));
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), find)};
 }
 
 //===----------------------------------------------------------------------===//

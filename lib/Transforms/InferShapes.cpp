@@ -187,10 +187,12 @@ std::optional<Diagnostic> Inference::visitUndecided(Block &branch) {
       error.emplace(std::move(diagnostic));
     return success();
   });
-  // What is checked in a branch is not checked elsewhere.
+  // What is checked in a branch, or gets a name there, is not so elsewhere.
   llvm::DenseSet<Attribute> checks = state.checks;
+  llvm::DenseMap<Attribute, SmallVector<DimExpr>> named = state.named;
   (void)visit(branch);
   state.checks = std::move(checks);
+  state.named = std::move(named);
   return error;
 }
 

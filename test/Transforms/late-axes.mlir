@@ -25,19 +25,19 @@ func.func @empty(%x: tensor<2x3xf32>, %axes: tensor<0xi64>) -> (tensor<*xf32>, t
 // CHECK: dlc.read %{{.*}} as ["axes[0]"]
 // CHECK: dlc.check <select_lt("axes[0]", -2, 0, select_lt("axes[0]", 2, 1, 0))>, <"axes[0]">, <2>, "axes is {0}, but the tensor has {1} axes"
 // CHECK: %[[N:.*]] = dlc.from_dims [#dlc.dim<select_lt("axes[0]", 0, "axes[0]" + 2, "axes[0]")>]
-// CHECK-NEXT: dlc.read %[[N]] as ["v0[0]"]
-// CHECK: %[[F:.*]] = dlc.from_dims [#dlc.dim<select_eq("v0[0]", 0, 1, 0)>, #dlc.dim<select_eq("v0[0]", 1, 1, 0)>]
-// CHECK-NEXT: dlc.read %[[F]] as ["v1[0]", "v1[1]"]
+// CHECK-NEXT: dlc.read %[[N]] as ["v1[0]"]
+// CHECK: %[[F:.*]] = dlc.from_dims [#dlc.dim<select_eq("v1[0]", 0, 1, 0)>, #dlc.dim<select_eq("v1[0]", 1, 1, 0)>]
+// CHECK-NEXT: dlc.read %[[F]] as ["v2[0]", "v2[1]"]
 // CHECK-NEXT: dlc.reduce sum
-// CHECK-SAME: -> tensor<?x?xf32, #dlc.info<[select_eq("v1[0]", 0, n, 1), select_eq("v1[1]", 0, 3, 1)]>>
+// CHECK-SAME: -> tensor<?x?xf32, #dlc.info<[select_eq("v2[0]", 0, n, 1), select_eq("v2[1]", 0, 3, 1)]>>
 // The names are those of the same list.
 // CHECK-NEXT: dlc.reduce max
-// CHECK-SAME: -> tensor<?x?xf32, #dlc.info<[select_eq("v1[0]", 0, n, 1), select_eq("v1[1]", 0, 3, 1)]>>
+// CHECK-SAME: -> tensor<?x?xf32, #dlc.info<[select_eq("v2[0]", 0, n, 1), select_eq("v2[1]", 0, 3, 1)]>>
 // EXPAND-LABEL: func.func @reduce
 // EXPAND: dlc.reshape
-// EXPAND-SAME: -> tensor<?x?x?x?xf32, #dlc.info<[select_eq("v1[0]", 0, n, 1), select_eq("v1[0]", 0, 1, n), select_eq("v1[1]", 0, 3, 1), select_eq("v1[1]", 0, 1, 3)]>>
+// EXPAND-SAME: -> tensor<?x?x?x?xf32, #dlc.info<[select_eq("v2[0]", 0, n, 1), select_eq("v2[0]", 0, 1, n), select_eq("v2[1]", 0, 3, 1), select_eq("v2[1]", 0, 1, 3)]>>
 // EXPAND: dlc.reduce sum %{{.*}} {allAxes = false, axes = array<i64: 1, 3>, keepdims = false}
-// EXPAND-SAME: -> tensor<?x?xf32, #dlc.info<[select_eq("v1[0]", 0, n, 1), select_eq("v1[1]", 0, 3, 1)]>>
+// EXPAND-SAME: -> tensor<?x?xf32, #dlc.info<[select_eq("v2[0]", 0, n, 1), select_eq("v2[1]", 0, 3, 1)]>>
 func.func @reduce(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>, %axes: tensor<1xi64> {dlc.name = "axes"}) -> (tensor<*xf32>, tensor<*xf32>) {
   %0 = dlc.reduce sum %x, %axes {axes = array<i64>, keepdims = true, allAxes = true} : (tensor<?x3xf32, #dlc.info<[n, 3]>>, tensor<1xi64>) -> tensor<*xf32>
   %1 = dlc.reduce max %x, %axes {axes = array<i64>, keepdims = true, allAxes = true} : (tensor<?x3xf32, #dlc.info<[n, 3]>>, tensor<1xi64>) -> tensor<*xf32>
@@ -73,7 +73,7 @@ func.func @step(%x: tensor<?xf32, #dlc.info<[n]>>, %at: tensor<1xi64>, %step: te
 
 // CHECK-LABEL: func.func @scan
 // CHECK: dlc.scan sum
-// CHECK-SAME: threeDims = [#dlc.dim<select_lt(0, "v{{[0-9]+}}[0]", n, 1)>, #dlc.dim<select_eq("v{{[0-9]+}}[0]", 0, n, 3)>, #dlc.dim<select_lt("v{{[0-9]+}}[0]", 1, 3, 1)>]
+// CHECK-SAME: threeDims = [#dlc.dim<select_lt(0, "v1[0]", n, 1) * select_lt(1, "v1[0]", 3, 1)>, #dlc.dim<select_eq("v1[0]", 1, 3, select_eq("v1[0]", 0, n, 3))>, #dlc.dim<select_lt("v1[0]", 0, n, 1) * select_lt("v1[0]", 1, 3, 1)>]
 // EXPAND-LABEL: func.func @scan
 // EXPAND: dlc.reshape
 // EXPAND: dlc.scan sum %{{.*}} {axis = 1 : i64

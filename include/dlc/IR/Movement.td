@@ -46,6 +46,10 @@ def Dlc_SliceOp : Dlc_Movement<"slice", (ins AnyTensor:$x, AnyTensor:$starts, An
   let description = [{ infer-shapes writes what the bounds come to into `resolvedStarts` and `resolvedSteps`, one entry an axis. }];
   let assemblyFormat = [{ $x `,` $starts `,` $ends (`axes` `(` $axes^ `:` type($axes) `)`)? (`steps` `(` $steps^ `:` type($steps) `)`)?
       attr-dict `:` `(` type($x) `,` type($starts) `,` type($ends) `)` `->` type($result) }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::mlir::Value":$starts, "::mlir::Value":$ends,
+                                 "::mlir::Value":$axes, "::mlir::Value":$steps), [{
+      build($_builder, $_state, result, x, starts, ends, axes, steps, nullptr, nullptr);
+    }]>];
 }
 
 def Dlc_SqueezeOp : Dlc_Movement<"squeeze", (ins AnyTensor:$x, Optional<AnyTensor>:$axesTensor, OptionalAttr<DenseI64ArrayAttr>:$axes),

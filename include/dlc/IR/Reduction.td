@@ -58,6 +58,10 @@ def Dlc_ScanOp : Dlc_Op<"scan", ["form", "role", "readsData", "expand", "lower"]
                        OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "dims before the axis, of it and behind it">>:$threeDims);
   let results = (outs AnyTensor:$result);
   let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
+  let builders = [ // running sums along a known axis
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "int64_t":$axis, "bool":$exclusive, "bool":$reverse), [{
+      build($_builder, $_state, result, x, ::mlir::Value(), ::dlc::ReduceKind::Sum, axis, exclusive, reverse, nullptr);
+    }]>];
 }
 
 #endif
