@@ -61,7 +61,7 @@ class Sample(run.Entry):
 def samples(op, opset, schema):
     """Nodes of all types: of each the numbers at which run.py has its turn for it."""
     result = []
-    types = ops.Draw(op, opset, schema, 0).types(ops.main_parameter(schema))
+    types = ops.turns(schema)
     for name in allowed_types(schema):
         if name in FOREIGN:
             numbers = range(1)
@@ -81,15 +81,13 @@ def compile_all(dlc, folder, entries):
     waiting = [entries[i:i + 24] for i in range(0, len(entries), 24)]
     while waiting:
         some = waiting.pop()
-        onnx.save(run.Form(some, False).model, source)
-        found = {}
+        form, found = run.Form(some, False), {}
+        onnx.save(form.model, source)
         try:
             answer = dlc("compile", source, "-o", folder / "plan.mlir", "--stop-after", "plan", "--target", run.TARGET, "--jobs", 1)
             if answer.exit == 0:
                 continue
-            for line in answer.errors:
-                if match := run.NODE.search(line):
-                    found[match[1]] = match[2]
+            found = form.refusals(answer)
             problem = f"unclear: {answer.err.strip()[:200]}"
         except (driver.Crash, driver.Hang) as error:
             problem = f"{type(error).__name__.lower()}: {str(error)[:200]}"
