@@ -14,8 +14,8 @@ It is shown with the command that repeats it; its models and inputs are written 
 
 What passes though that table does not have it is a failure too: table.py --update writes it anew.
 
-Without --all, the newest definition of each operator with a few runs; with it, every definition and type, and 50 shapes and more
-for each operator. --references compares the references with each other, and asks dlc nothing.
+Without --all, the newest definition of each operator with a few runs; with it, all types, 50 shapes and more for
+each operator, and its older definitions. --references compares the references with each other, and asks dlc nothing.
 """
 
 import argparse
@@ -41,7 +41,8 @@ import supported
 
 TARGET = "cpu:host"
 NODES, RUNS = 3, 4  # of a batch
-ALL_NODES, ALL_RUNS = 5, 10
+ALL_NODES, ALL_RUNS = 5, 5
+LEAST_BATCHES = 2  # with --all, of the newest definition: 50 shapes
 SECONDS_A_COMMAND, SECONDS_A_BATCH = 120, 600
 NODE = re.compile(r"node (\d+) '\w+' \([^()\s]+\): *(.*\S)")
 MORE_NODES = re.compile(r" \(the same holds for \d+ more: node ([\d ]+)\)")
@@ -244,7 +245,7 @@ def batches(options):
                 result += [(op, options.seed, opset, schema, options)]
             elif options.all:
                 kinds = len(ops.turns(schema))
-                wanted = -(-kinds // ALL_NODES) if age else max(2, -(-kinds // ALL_NODES))
+                wanted = 1 if age else max(LEAST_BATCHES, -(-kinds // ALL_NODES))
                 result += [(op, seed, opset, schema, options) for seed in range(wanted)]
             elif age == 0 or options.op:
                 result += [(op, age, opset, schema, options)]
@@ -323,7 +324,7 @@ def main():
     worst = []
     # With other numbers of nodes than these, other nodes are drawn than table.py compiled.
     plain = not (options.all or options.op or options.references or options.nodes or options.runs)
-    table = supported.Table() if plain else None
+    table = supported.Table() if plain and supported.FILE.exists() else None
 
     @contextlib.contextmanager
     def setup(folder):
