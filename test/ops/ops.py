@@ -201,7 +201,8 @@ class Draw:
             bottom, top = limits(dtype)
             return self.random.integers(max(low, bottom), min(high, top), dims, endpoint=True).astype(dtype)
         if dtype.name == "float8_e8m0fnu":
-            return (2.0 ** self.random.integers(-4, 4, dims, endpoint=True)).astype(np.float32).astype(dtype)
+            top = max(0, int(math.log2(max(1, high))))
+            return (2.0 ** self.random.integers(0 if whole else -4, top, dims, endpoint=True)).astype(np.float32).astype(dtype)
         if dtype.name == "float4_e2m1fn":
             cells = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
             return self.random.choice(cells[(cells >= low) & (cells <= high)], dims).astype(dtype)
