@@ -87,6 +87,19 @@ def input_parameter(schema, i):
     return schema.inputs[min(i, len(schema.inputs) - 1)].type_str
 
 
+def types_of(schema, parameter):
+    """The NumPy types that a type parameter (or a type) of a schema can be."""
+    allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == parameter), [parameter])
+    names = [a[len("tensor("):-1] for a in allowed if a.startswith("tensor(")]
+    return [type_names()[n][1] for n in names if n in type_names()]
+
+
+def turns(schema):
+    """The main types in the order in which nodes have them, which is another one for each operator."""
+    types = types_of(schema, main_parameter(schema))
+    return [types[i] for i in np.random.default_rng(zlib.crc32(schema.name.encode())).permutation(len(types))]
+
+
 def number_of(dtype):
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
@@ -133,14 +146,11 @@ class Draw:
     def __init__(self, op, opset, schema, number, dtype=None):
         self.op, self.opset, self.schema = op, opset, schema
         self.random = np.random.default_rng([zlib.crc32(op.encode()), opset, number])
-        types = self.types(main_parameter(schema))
-        self.dtype = dtype or (types[number % len(types)] if types else np.dtype(np.float32))
+        types = turns(schema)
+        self.dtype = dtype or types[number % len(types)]
 
     def types(self, parameter):
-        """The NumPy types that a type parameter (or a type) of the schema can be."""
-        allowed = next((c.allowed_type_strs for c in self.schema.type_constraints if c.type_param_str == parameter), [parameter])
-        names = [a[len("tensor("):-1] for a in allowed if a.startswith("tensor(")]
-        return [type_names()[n][1] for n in names if n in type_names()]
+        return types_of(self.schema, parameter)
 
     def input_type(self, i):
         """A type for input i: the main one if they share a parameter."""
@@ -191,7 +201,8 @@ class Draw:
             bottom, top = limits(dtype)
             return self.random.integers(max(low, bottom), min(high, top), dims, endpoint=True).astype(dtype)
         if dtype.name == "float8_e8m0fnu":
-            return (2.0 ** self.random.integers(-4, 4, dims, endpoint=True)).astype(np.float32).astype(dtype)
+            top = max(0, int(math.log2(max(1, high))))
+            return (2.0 ** self.random.integers(0 if whole else -4, top, dims, endpoint=True)).astype(np.float32).astype(dtype)
         if dtype.name == "float4_e2m1fn":
             cells = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32)
             return self.random.choice(cells[(cells >= low) & (cells <= high)], dims).astype(dtype)

@@ -9,13 +9,13 @@ ops.py says how to draw nodes. A batch is some nodes of one operator and opset, 
 among them, and other values. It is compiled twice: as a model with named dims that has each node once and does one run after the
 other, and as a model of fixed dims that has each node once for each run. Both must give the same, bit for bit but where sums
 round, and what ONNX Runtime and the ONNX reference evaluator give (references.py).
-A node that dlc refuses with a message that names it is listed, unless docs/operators.md has it among what is taken; a wrong value, a crash, a hang or another error is a failure.
+A node that dlc refuses with a message that names it is listed, unless docs/operators.md has it as taken; a wrong value, a crash, a hang or another error is a failure.
 It is shown with the command that repeats it; its models and inputs are written to <build>/test-logs/ops.
 
-It fails too if that table is old: if it has among what is not taken something that passes (table.py --update writes it anew).
+What passes though that table does not have it is a failure too: table.py --update writes it anew.
 
-Without --all, the newest definition of each operator with a few runs; with it, every definition and type, and 50 shapes and more
-for each operator. --references compares the references with each other, and asks dlc nothing.
+Without --all, the newest definition of each operator with a few runs; with it, all types, 50 shapes and more for
+each operator, and its older definitions. --references compares the references with each other, and asks dlc nothing.
 """
 
 import argparse
@@ -41,9 +41,11 @@ import supported
 
 TARGET = "cpu:host"
 NODES, RUNS = 3, 4  # of a batch
-ALL_NODES, ALL_RUNS = 5, 10
+ALL_NODES, ALL_RUNS = 5, 5
+LEAST_BATCHES = 2  # with --all, of the newest definition: 50 shapes
 SECONDS_A_COMMAND, SECONDS_A_BATCH = 120, 600
-NODE = re.compile(r"node \d+ '(\w+)' \([^()\s]+\): *(.*\S)")
+NODE = re.compile(r"node (\d+) '\w+' \([^()\s]+\): *(.*\S)")
+MORE_NODES = re.compile(r" \(the same holds for \d+ more: node ([\d ]+)\)")
 
 
 class Failed(Exception):
@@ -97,6 +99,7 @@ class Form:
     def __init__(self, entries, static):
         self.entries, self.static = entries, static
         nodes, inputs, outputs, weights = [], [], [], []
+        self.owners = []  # labels of the entries that the nodes are of
         self.feeds = [{} for _ in range(1 if static else max(len(e.runs) for e in entries))]
         for entry in entries:
             dims = entry.symbolic_dims()
@@ -117,6 +120,7 @@ class Form:
                     if static or run == 0:
                         inputs.append(helper.make_tensor_value_info(names[i], ops.number_of(array.dtype), array.shape if static else dims[i]))
                 if static or run == 0:
+                    self.owners.append(entry.label)
                     results = [f"{prefix}_y{i}" for i in range(entry.node.outputs)]
                     nodes.append(helper.make_node(entry.op, names, results, name=prefix, **entry.node.attributes))
                     outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(results, entry.types)]
@@ -125,6 +129,19 @@ class Form:
     @property
     def name(self):
         return "static" if self.static else "symbolic"
+
+    def refusals(self, answer):
+        """{label: reason} of the entries that a failed compilation names; none if a line names no node."""
+        found = {}
+        for line in answer.errors:
+            if not (match := NODE.search(line)):
+                return {}
+            numbers = [match[1]]
+            if more := MORE_NODES.search(line):
+                numbers += more[1].split()
+            for number in numbers:
+                found.setdefault(self.owners[int(number)], MORE_NODES.sub("", match[2]))
+        return found if answer.exit == 1 else {}
 
     def take(self, run, values):
         """Hands the results of a run to the entries."""
@@ -146,12 +163,7 @@ class Bench:
         onnx.save(form.model, source)
         answer = self.dlc("compile", source, "-o", module, "--target", TARGET, "--jobs", 1, seconds=SECONDS_A_COMMAND)
         if answer.exit != 0:
-            found = {}
-            for line in answer.errors:
-                if not (match := NODE.search(line)):
-                    raise Failed(f"compiling the {form.name} form: {answer.err.strip()}")
-                found.setdefault(match[1].partition("_")[0], match[2])
-            if not found or answer.exit != 1:
+            if not (found := form.refusals(answer)):
                 raise Failed(f"compiling the {form.name} form: exit code {answer.exit}: {answer.err.strip()}")
             raise Refused(found)
         try:
@@ -169,11 +181,7 @@ class Bench:
                 return
             except Refused as refused:
                 labels = refused.args[0]
-                for entry in entries:
-                    if entry.label in labels:
-                        verdicts[entry.label] = refused if len(labels) == 0 else Refused(labels[entry.label])
-                if not any(entry.label in labels for entry in entries):
-                    raise Failed(f"an error about no node of the model: {labels}")
+                verdicts.update((label, Refused(reason)) for label, reason in labels.items())
                 entries = [entry for entry in entries if entry.label not in labels]
             except (Failed, driver.Crash, driver.Hang) as failed:
                 if len(entries) == 1:
@@ -196,12 +204,12 @@ def check(entry, dlc):
                 allowed = 0 if node.exact else references.tolerance(a.dtype) / 4
                 if found := driver.difference(b, a, allowed, allowed):
                     raise Failed(f"{where}: the symbolic form differs from the static one: output {i} is {found}")
-        want, who, differ = judge.wanted(arrays)
+        want, who, least, differ = judge.wanted(arrays)
         if differ:
             raise Failed(f"{where}: references differ, and references.py does not say which is right: {differ}")
         if want is None:
             remarks.add("no reference: " + "; ".join(f"{k}: {v}" for k, v in judge.errors.items()))
-        elif dlc and (found := references.difference(node, entry.outputs["static", run], want)):
+        elif dlc and (found := references.difference(node, entry.outputs["static", run], want, least)):
             raise Failed(f"{where}, compared with {who}: {found}")
     return remarks
 
@@ -236,8 +244,8 @@ def batches(options):
             if options.seed is not None:
                 result += [(op, options.seed, opset, schema, options)]
             elif options.all:
-                kinds = len(ops.Draw(op, opset, schema, 0).types(ops.main_parameter(schema)))
-                wanted = -(-kinds // ALL_NODES) if age else max(2, -(-kinds // ALL_NODES))
+                kinds = len(ops.turns(schema))
+                wanted = 1 if age else max(LEAST_BATCHES, -(-kinds // ALL_NODES))
                 result += [(op, seed, opset, schema, options) for seed in range(wanted)]
             elif age == 0 or options.op:
                 result += [(op, age, opset, schema, options)]
@@ -257,11 +265,11 @@ def entries_of(batch):
 
 def against_table(entry, verdict, table):
     """A failure if docs/operators.md says something else than what was seen, else the verdict."""
-    said = table.get((entry.op, entry.node.opset), {}).get(supported.short(entry.node.dtype), "not")
-    if isinstance(verdict, Refused) and said == "taken":
-        return Failed(f"refused, though docs/operators.md has it among what is taken: {verdict}")
-    if verdict is None and said == "not":
-        return Failed("docs/operators.md is old: it does not say that this is taken (test/ops/table.py --update)")
+    taken = table.takes(entry.op, entry.node.opset, entry.node.dtype)
+    if isinstance(verdict, Refused) and taken and supported.plain(str(verdict)) not in table.limits.get(entry.op, ()):
+        return Failed(f"refused, which is not among the limits in docs/operators.md (see test/ops/table.py): {verdict}")
+    if verdict is None and not taken:
+        return Failed("this is taken, but not by docs/operators.md, which is old (see test/ops/table.py)")
     return verdict
 
 
@@ -316,7 +324,7 @@ def main():
     worst = []
     # With other numbers of nodes than these, other nodes are drawn than table.py compiled.
     plain = not (options.all or options.op or options.references or options.nodes or options.runs)
-    table = supported.read() if plain else None
+    table = supported.Table() if plain and supported.FILE.exists() else None
 
     @contextlib.contextmanager
     def setup(folder):
@@ -336,7 +344,7 @@ def main():
                 failures.append((name, text))
                 print(f"FAILED {name}: {text}\n", flush=True)
             elif kind == "refused":
-                refused[op, text.partition(": ")[2]].append(text.partition(": ")[0])
+                refused[op, supported.plain(text.partition(": ")[2])].append(text.partition(": ")[0])
             else:
                 for remark in text:
                     remarks[op, remark].append(name)

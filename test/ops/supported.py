@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes and reads docs/operators.md, the table of what dlc takes."""
 
-import collections
 import re
 
 import driver
@@ -22,13 +21,21 @@ HEAD = """# Which operators dlc takes
 
 <!-- Generated: test/ops/table.py --build build/dev --update -->
 
-Found by compiling, for each line, random nodes of each element type that ONNX's definition allows, with named dims (test/ops). *Taken*: all
-nodes compiled, and test/ops/run.py compares what they compute with two references. *In part*: some were refused, for the reasons below the
-table. Whatever is not taken is refused with a message that names the node. Opsets 6 to {newest}; each line is for the opsets that
-mean the same by the operator. The type is that of the data; other inputs have any type that the definition allows.
+Found by compiling, for each line, random nodes of each element type that ONNX's definition allows, with named dims (test/ops). *Taken*: nodes
+of this type compile; what they compute is compared with two references by test/ops/run.py. What is not taken is refused with a message
+that names the node; so is what is listed under *Limits*. Opsets 6 to {newest}; a line is for the opsets that mean the same by the
+operator. The type is that of the data; other inputs have any type that the definition allows.
 
 `i8..i64`: i8 i16 i32 i64, `u8..u64` likewise; `f8`: f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz; `complex`: c64 c128.
+
+| operator | opsets | taken | not |
+| --- | --- | --- | --- |
 """
+
+
+def plain(reason):
+    """A message without the names that run.py gives to values."""
+    return re.sub(r"'n\d+\w*'", "'...'", reason)
 
 
 def short(dtype):
@@ -55,47 +62,47 @@ def span(first, last):
 
 
 def write(measured, cases):
-    """The file's text. measured: {(op, first, last): result of measure}"""
-    lines = [HEAD.format(newest=ops.NEWEST), "| operator | opsets | taken | in part | not |", "| --- | --- | --- | --- | --- |"]
-    reasons, nothing = [], []
+    """The file's text. measured: {(op, first, last): {"taken": types, "not": types, "limits": messages}};
+    cases: {op: (number compiled, number of cases)}"""
+    lines, limits, nothing = [], [], []
     for op in sorted({key[0] for key in measured}, key=str.lower):
         rows = []
         for (_, first, last), result in sorted((k, v) for k, v in measured.items() if k[0] == op):
-            row = tuple(list_types(result[kind]) for kind in ("taken", "part", "not"))
+            row = list_types(result["taken"]), list_types(result["not"])
             if rows and rows[-1][2] == row:
                 rows[-1][1] = last
             else:
                 rows.append([first, last, row])
-        if not any(row[0] or row[1] for _, _, row in rows):
+        if not any(taken for _, _, (taken, _) in rows):
             nothing.append(op)
             continue
-        lines += [f"| {op} | {span(first, last)} | {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for first, last, row in rows]
-        found = collections.defaultdict(set)
-        for (name, first, last), result in measured.items():
-            if name == op:
-                for reason, types in result["why"].items():
-                    if partial := set(types) & set(result["part"]):
-                        found[reason] |= partial
-        reasons += [f"- **{op}** ({list_types(types)}): {reason}" for reason, types in sorted(found.items())]
-    if reasons:
-        lines += ["", "## What was refused in part", "", *reasons]
-    lines += ["", "## Other operators", "", "Measured with the onnx package's own cases: how many compile.", ""]
-    lines += [", ".join(f"{op} ({good} of {count})" for op, (good, count) in sorted(cases.items()) if good) + "."]
+        lines += [" ".join(f"| {op} | {span(first, last)} | {taken} | {refused} |".split()) + "\n" for first, last, (taken, refused) in rows]
+        found = sorted({text for key, result in measured.items() if key[0] == op for text in result["limits"]})
+        limits += [f"- {op}: {text}\n" for text in found]
     nothing += [op for op, (good, _) in cases.items() if not good]
-    lines += ["", "## Not supported", "", ", ".join(sorted(nothing)) + "." if nothing else "All have something."]
-    return "\n".join(lines) + "\n"
+    others = [f"{op} ({good} of {count})" for op, (good, count) in sorted(cases.items()) if good]
+    text = HEAD.format(newest=ops.NEWEST) + "".join(lines)
+    text += "\n## Limits\n\n" + "".join(limits or ["None.\n"])
+    text += "\n## Other operators\n\nHow many of the onnx package's own cases compile: " + (", ".join(others) or "none") + ".\n"
+    return text + "\n## Not supported\n\n" + (", ".join(sorted(nothing, key=str.lower)) or "None") + ".\n"
 
 
-def read():
-    """{(operator, opset): {type: "taken", "part" or "not"}} of the file."""
-    result = {}
-    text = FILE.read_text() if FILE.exists() else ""
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.split("|")[1:-1]]
-        if len(cells) != 5 or not re.fullmatch(r"\d+(-\d*)?", cells[1]):
-            continue
-        first, dash, last = cells[1].partition("-")
-        kinds = {name: kind for kind, cell in zip(("taken", "part", "not"), cells[2:]) for name in expand_types(cell)}
-        for opset in range(int(first), (int(last) if last else ops.NEWEST if dash else int(first)) + 1):
-            result[cells[0], opset] = kinds
-    return result
+class Table:
+    """What the file says."""
+
+    def __init__(self):
+        self.types = {}  # {(operator, opset): {type: whether it is taken}}
+        self.limits = {}  # {operator: messages}
+        for line in FILE.read_text().splitlines():
+            cells = [cell.strip() for cell in line.split("|")[1:-1]]
+            if limit := re.fullmatch(r"- (\w+): (.*)", line):
+                self.limits.setdefault(limit[1], set()).add(limit[2])
+            if len(cells) != 4 or not re.fullmatch(r"\d+(-\d*)?", cells[1]):
+                continue
+            first, dash, last = cells[1].partition("-")
+            kinds = {name: cell == cells[2] for cell in cells[2:] for name in expand_types(cell)}
+            for opset in range(int(first), (int(last) if last else ops.NEWEST if dash else int(first)) + 1):
+                self.types[cells[0], opset] = kinds
+
+    def takes(self, op, opset, dtype):
+        return self.types.get((op, opset), {}).get(short(dtype), False)

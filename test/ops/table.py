@@ -11,7 +11,6 @@ run.py compares what it sees with the file too, so a table that is old fails the
 """
 
 import argparse
-import collections
 import contextlib
 import pathlib
 import sys
@@ -61,7 +60,7 @@ class Sample(run.Entry):
 def samples(op, opset, schema):
     """Nodes of all types: of each the numbers at which run.py has its turn for it."""
     result = []
-    types = ops.Draw(op, opset, schema, 0).types(ops.main_parameter(schema))
+    types = ops.turns(schema)
     for name in allowed_types(schema):
         if name in FOREIGN:
             numbers = range(1)
@@ -81,15 +80,13 @@ def compile_all(dlc, folder, entries):
     waiting = [entries[i:i + 24] for i in range(0, len(entries), 24)]
     while waiting:
         some = waiting.pop()
-        onnx.save(run.Form(some, False).model, source)
-        found = {}
+        form, found = run.Form(some, False), {}
+        onnx.save(form.model, source)
         try:
             answer = dlc("compile", source, "-o", folder / "plan.mlir", "--stop-after", "plan", "--target", run.TARGET, "--jobs", 1)
             if answer.exit == 0:
                 continue
-            for line in answer.errors:
-                if match := run.NODE.search(line):
-                    found[match[1]] = match[2]
+            found = form.refusals(answer)
             problem = f"unclear: {answer.err.strip()[:200]}"
         except (driver.Crash, driver.Hang) as error:
             problem = f"{type(error).__name__.lower()}: {str(error)[:200]}"
@@ -105,21 +102,14 @@ def compile_all(dlc, folder, entries):
 
 
 def measure(dlc, folder, op, opset, schema):
-    """{"taken": [types], "part": [types], "not": [types], "why": {reason: [types]}} of one definition."""
+    """{"taken": types, "not": types, "limits": why nodes of types that are taken were refused, "faults"} of one definition."""
     entries = samples(op, opset, schema)
     refused = compile_all(dlc, folder, entries)
-    by_type = collections.defaultdict(list)
-    why = collections.defaultdict(list)
-    for entry in entries:
-        by_type[SHORT[entry.name]].append(refused.get(entry.label))
-    result = {"taken": [], "part": [], "not": []}
-    for name in (SHORT[n] for n in allowed_types(schema)):
-        reasons = by_type.get(name, ["nothing was drawn"])
-        kind = "taken" if not any(reasons) else "not" if all(reasons) else "part"
-        result[kind].append(name)
-        for reason in sorted(set(filter(None, reasons))):
-            why[reason].append(name)
-    return result | {"why": dict(why)}
+    taken = {entry.name for entry in entries if entry.label not in refused}
+    limits = {supported.plain(refused[e.label]) for e in entries if e.name in taken and e.label in refused}
+    faults = {reason for reason in refused.values() if reason.startswith(("crash: ", "hang: ", "unclear: "))}
+    return {"taken": [SHORT[n] for n in allowed_types(schema) if n in taken], "not": [SHORT[n] for n in allowed_types(schema) if n not in taken],
+            "limits": limits - faults, "faults": faults}
 
 
 def measure_cases(dlc, folder):
@@ -162,7 +152,7 @@ def main():
             broken.append(f"{todo[n][0] if n < len(todo) else 'cases'}: {type(result).__name__}: {result}")
         elif n < len(todo):
             measured[todo[n][:3]] = result
-            broken += [f"{todo[n][0]}-{todo[n][1]}: {why}" for why in result["why"] if why.startswith(("crash: ", "hang: ", "unclear: "))]
+            broken += [f"{todo[n][0]}-{todo[n][1]}: {why}" for why in sorted(result["faults"])]
         else:
             cases = result
     for line in broken:
