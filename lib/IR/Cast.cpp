@@ -90,8 +90,10 @@ struct SmallFormat {
   bool hasInfinity;    // at the largest exponent are infinity and, above it, NaNs
 };
 
-/// The format of any float type of at most 8 bits but float8e8m0, which has neither sign nor mantissa.
+/// The format of bf16 and any float type of at most 8 bits but float8e8m0, which has neither sign nor mantissa.
 SmallFormat formatOf(Type type) {
+  if (type.isBF16())
+    return {8, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, false, true};
   if (isa<Float8E4M3FNType>(type))
     return {4, 3, 7, 0x7e, 0x7f, 0x7f, false, false};
   if (isa<Float8E4M3FNUZType>(type))
@@ -104,7 +106,7 @@ SmallFormat formatOf(Type type) {
   return {2, 1, 1, 7, 7, 8, false, false};
 }
 
-/// An f32 or f64 as a small float (its code in i8), rounded once, to nearest even.
+/// An f32 or f64 as the code of a float of fewer bits, rounded once, to nearest even.
 Value encode(OpBuilder &b, Location loc, Value x, Type to, bool saturate) {
   bool isDouble = x.getType().isF64();
   unsigned width = isDouble ? 64 : 32, mantissaBits = isDouble ? 52 : 23;
@@ -134,7 +136,7 @@ Value encode(OpBuilder &b, Location loc, Value x, Type to, bool saturate) {
     Value hasNoSign = bits.greater(bits.both(bits.sub(result, uint64_t(1)), uint64_t(0xff)), uint64_t(0x7e)); // 0 or the NaN
     signBit = bits.select(hasNoSign, zero, signBit);
   }
-  return Bits(b, loc, 8).of(bits.differ(result, signBit));
+  return Bits(b, loc, std::max(to.getIntOrFloatBitWidth(), 8u)).of(bits.differ(result, signBit));
 }
 
 /// A small float as an f32, exactly.
@@ -285,8 +287,9 @@ Scalar ScalarBuilder::cast(const Scalar &x, Type to, CastRule rule) {
     return wrap(bits.add(truncate(builder, loc, small, 64), top), to);
   }
   if (isa<FloatType>(to)) {
-    if (to.isBF16() && from.getIntOrFloatBitWidth() >= 32) // an f32 on the way would round first
-      return wrap(arith::TruncFOp::create(builder, loc, to, toDouble(builder, loc, x)), to);
+    // An f32 on the way would round first, and LLVM takes it, also when told to go through f64.
+    if (to.isBF16() && from.getIntOrFloatBitWidth() >= 32)
+      return wrap(arith::BitcastOp::create(builder, loc, to, encode(builder, loc, toDouble(builder, loc, x), to, /*saturate=*/false)), to);
     if (to.getIntOrFloatBitWidth() < 32) // an f32 holds every integer that is finite in the result
       return cast(cast(x, f32), to);
     if (x.isUnsigned())
