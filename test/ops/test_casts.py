@@ -308,7 +308,9 @@ def moves(source):
         wanted[name] = what
     initializers = [numpy_helper.from_array(np.array([-1]), "flat"), numpy_helper.from_array(np.array([0]), "first"),
                     numpy_helper.from_array(constant, "c")]
-    graph = helper.make_graph(nodes, source, [helper.make_tensor_value_info("x", kind, ["n", "m"])], outputs, initializers)
+    # The constant c is an input too, which nobody gives.
+    operands = [helper.make_tensor_value_info("x", kind, ["n", "m"]), helper.make_tensor_value_info("c", kind, [5])]
+    graph = helper.make_graph(nodes, source, operands, outputs, initializers)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=12), wanted
 
 
