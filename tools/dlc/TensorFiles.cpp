@@ -57,10 +57,11 @@ static llvm::StringRef npyStandIn(int32_t dtype) {
   }
 }
 
-/// Whether elements that NumPy calls `type` can be ones of a type that it does not have.
+/// Whether elements that NumPy calls `type` can be ones of a type that it does not have. It writes some of ml_dtypes as f1.
 static bool canHold(llvm::StringRef type, int32_t dtype) {
   llvm::StringRef standIn = npyStandIn(dtype);
-  return type.size() == 3 && !standIn.empty() && type[0] != '>' && type[2] == standIn[2] && (type[1] == 'V' || type[1] == 'u' || type[1] == standIn[1]);
+  return type.size() == 3 && !standIn.empty() && type[0] != '>' && type[2] == standIn[2] &&
+         (type[1] == 'V' || type[1] == 'u' || type[1] == standIn[1] || type.ends_with("f1"));
 }
 
 /// Elements of fewer than 8 bits: from one a byte to packed, and back.
