@@ -9,8 +9,8 @@ The suites, each run if it exists:
     runtime-only  the runtime configured, built and tested without LLVM; what libdlcrt.so weighs, needs and imports
     tsan, runtime-asan
                   the runtime's unit tests under ThreadSanitizer; under AddressSanitizer and UndefinedBehaviorSanitizer
-    conformance, models, ops, layers
-                  test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/layers/check.py, called with
+    conformance, models, ops, casts, layers
+                  test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
 
@@ -42,6 +42,7 @@ SCRIPTS = {
     "conformance": "test/onnx-conformance/run.py",
     "models": "test/models/run.py",
     "ops": "test/ops/run.py",
+    "casts": "test/ops/test_casts.py",
     "layers": "test/layers/check.py",
 }
 
@@ -258,7 +259,7 @@ def suites(options):
         yield "runtime-only", run_runtime_only
         yield "tsan", run_sanitized
         yield "runtime-asan", run_sanitized
-    for name in ("conformance", "models", "ops"):
+    for name in ("conformance", "models", "ops", "casts"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script
 

@@ -37,6 +37,16 @@ static constexpr Row kTypes[] = {
     {TensorProto::UINT32, intType<32, IntegerType::Unsigned>},
     {TensorProto::UINT64, intType<64, IntegerType::Unsigned>},
     {TensorProto::BOOL, intType<1>},
+    {TensorProto::FLOAT8E4M3FN, floatType<Float8E4M3FNType>},
+    {TensorProto::FLOAT8E4M3FNUZ, floatType<Float8E4M3FNUZType>},
+    {TensorProto::FLOAT8E5M2, floatType<Float8E5M2Type>},
+    {TensorProto::FLOAT8E5M2FNUZ, floatType<Float8E5M2FNUZType>},
+    {TensorProto::FLOAT8E8M0, floatType<Float8E8M0FNUType>},
+    {TensorProto::FLOAT4E2M1, floatType<Float4E2M1FNType>},
+    {TensorProto::INT4, intType<4>},
+    {TensorProto::UINT4, intType<4, IntegerType::Unsigned>},
+    {TensorProto::INT2, intType<2>},
+    {TensorProto::UINT2, intType<2, IntegerType::Unsigned>},
 };
 
 Type elementTypeFor(MLIRContext *context, int onnxType) {
@@ -61,7 +71,7 @@ std::string typeName(int onnxType) {
 
 std::string typeName(Type elementType) { return typeName(onnxTypeFor(elementType)); }
 
-unsigned bytesPerElement(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
+unsigned bitsPerElement(Type elementType) { return elementType.isInteger(1) ? 8 : elementType.getIntOrFloatBitWidth(); }
 
 std::string printable(StringRef name) {
   constexpr size_t kMost = 120;

@@ -21,8 +21,8 @@ int onnxTypeFor(mlir::Type elementType);
 /// As ONNX spells it: "float", "int64", "float8e4m3fn".
 std::string typeName(int onnxType);
 std::string typeName(mlir::Type elementType);
-/// Bytes of one element where it lies in a file.
-unsigned bytesPerElement(mlir::Type elementType);
+/// Bits of one element where it lies in a file; elements of 4 and 2 bits lie there packed.
+unsigned bitsPerElement(mlir::Type elementType);
 
 /// A name of the model for a message: quoted, on one line, of bearable length.
 std::string quote(llvm::StringRef name);

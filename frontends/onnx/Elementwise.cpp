@@ -69,15 +69,18 @@ static void mean(NodeReader &n) {
   n.setOutput(0, sum);
 }
 
+/// Where x is a float of 8 bits, in which nothing computes: the same as f32.
+static Value computable(NodeReader &n, Value x) { return isSmallFloat(NodeReader::elementTypeOf(x)) ? n.cast(x, n.b().getF32Type()) : x; }
+
 /// Only a NaN differs from itself.
 static void isNan(NodeReader &n) {
-  Value x = n.input(0);
+  Value x = computable(n, n.input(0));
   Type type = n.b().getI1Type();
   n.setOutput(0, n.make<NotOp>(type, n.make<EqualOp>(type, x, x)));
 }
 
 static void isInf(NodeReader &n) {
-  Value x = n.input(0);
+  Value x = computable(n, n.input(0));
   Type type = n.b().getI1Type(), element = NodeReader::elementTypeOf(x);
   bool positive = n.getFlag("detect_positive", true), negative = n.getFlag("detect_negative", true);
   Value infinity = n.scalar(std::numeric_limits<double>::infinity(), element);
@@ -113,9 +116,20 @@ static void bitShift(NodeReader &n) {
 }
 
 static void castTo(NodeReader &n, Type type) {
-  n.ignore("saturate");   // these two concern 8-bit floats only, which are refused
-  n.ignore("round_mode");
-  n.setOutput(0, n.cast(n.input(0), type));
+  bool saturate = n.getFlag("saturate", true);
+  std::string rounding = n.findString("round_mode").value_or("up");
+  if (!parsePowerRounding(rounding))
+    return n.fail(Twine("its attribute 'round_mode' is ") + quote(rounding) + "; it can be 'up', 'down' and 'nearest'");
+  Value x = n.input(0);
+  n.setOutput(0, NodeReader::elementTypeOf(x) == type ? x : n.make<CastOp>(type, x, type, saturate, rounding));
+}
+
+static void bitCast(NodeReader &n) {
+  Value x = n.input(0);
+  Type from = NodeReader::elementTypeOf(x), to = n.getElementType("to");
+  if (!n.failed() && bitsPerElement(from) != bitsPerElement(to))
+    return n.fail(Twine("it turns ") + typeName(from) + " into " + typeName(to) + ", which has another number of bits (insert a Cast)");
+  n.setOutput(0, from == to ? x : n.make<BitCastOp>(to, x, to));
 }
 
 /// min(max, max(x, min)); a bound that is left out does not bound.
@@ -251,6 +265,7 @@ void addElementwiseOps(OpTable &t) {
   t.add("Mod", 10, importMod);
   t.add("Where", 9, [](NodeReader &n) { n.setOutput(0, n.make<WhereOp>(n.elementType(1), n.input(0), n.input(1), n.input(2))); });
   t.add("Cast", 6, [](NodeReader &n) { castTo(n, n.getElementType("to")); });
+  t.add("BitCast", 26, bitCast);
   t.add("CastLike", 15, [](NodeReader &n) { castTo(n, n.elementType(1)); });
   t.add("Clip", 6, clipByAttributes);
   t.add("Clip", 11, [](NodeReader &n) { clip(n, n.optionalInput(1), n.optionalInput(2)); });

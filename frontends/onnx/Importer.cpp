@@ -6,10 +6,12 @@
 #include "Model.h"
 #include "OpTable.h"
 #include "SchemaCheck.h"
+#include "dlc/IR/Movement.h"
 #include "dlc/Support/CurrentWork.h"
 #include "onnx/defs/schema.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include <queue>
 
@@ -470,6 +472,21 @@ static std::string describeType(const onnx::TypeProto &type) {
   }
 }
 
+/// A constant as the caller of the module would pass it: 4-bit and 2-bit elements packed into a tensor of bytes.
+static TypedAttr packed(TypedAttr constant) {
+  auto type = cast<RankedTensorType>(constant.getType());
+  std::optional<ConstantBytes> bytes = isSubByte(type.getElementType()) ? constantBytes(constant) : std::nullopt;
+  if (!bytes)
+    return constant;
+  ArrayRef<char> elements = bytes->owned.empty() ? bytes->data : ArrayRef<char>(bytes->owned);
+  unsigned width = type.getElementTypeBitWidth(), perByte = 8 / width;
+  auto owner = std::make_shared<std::string>(llvm::divideCeil(type.getNumElements(), perByte), 0);
+  for (int64_t i = 0, e = type.getNumElements(); i != e; ++i)
+    (*owner)[i / perByte] |= static_cast<char>((elements[bytes->isSplat ? 0 : i] & ((1 << width) - 1)) << (i % perByte * width));
+  auto byteType = RankedTensorType::get({static_cast<int64_t>(owner->size())}, IntegerType::get(type.getContext(), 8, IntegerType::Unsigned));
+  return makeConstant(byteType, *owner, owner);
+}
+
 void Importer::importArguments(Frame &frame) {
   // Up to IR version 3 every initializer had to be listed as an input too; only later does that make it a default.
   bool haveDefaults = model.ir_version() >= 4;
@@ -499,8 +516,7 @@ void Importer::importArguments(Frame &frame) {
     poison.poisoned = true;
     if (input.type().value_case() != onnx::TypeProto::kTensorType || !argument.element) {
       reportAtReader(&input.name(), Twine("the input ") + quote(input.name()) + " is " + describeType(input.type()) +
-                                        ", which dlc does not support; inputs can be tensors of float, double, float16, bfloat16, int8 to "
-                                        "int64, uint8 to uint64 and bool");
+                                        ", which dlc does not support; inputs can be tensors of all types but string, complex numbers and 6-bit floats");
       poison.value = makeStandIn(builder, fileLoc, {});
       frame.values[input.name()] = poison;
       continue;
@@ -535,17 +551,19 @@ void Importer::importArguments(Frame &frame) {
     SmallVector<DimExpr> dims;
     for (DimExpr dim : argument.dims)
       dims.push_back(signature.substitute(dim));
-    Type type = tensorType(dims, argument.element);
+    RankedTensorType type = boundaryType(dims, argument.element);
     types.push_back(type);
     Binding binding;
     binding.value = body.addArgument(type, NameLoc::get(builder.getStringAttr(printable(argument.input->name())), fileLoc));
+    if (isPacked(type))
+      binding.value = UnpackOp::create(builder, binding.value.getLoc(), tensorType(dims, argument.element), binding.value);
     frame.values[argument.input->name()] = binding;
   }
   function.setFunctionType(builder.getFunctionType(types, {}));
   for (auto [i, argument] : llvm::enumerate(arguments)) {
     function.setArgAttr(i, kNameAttr, builder.getStringAttr(argument.input->name()));
     if (argument.initial)
-      function.setArgAttr(i, kDefaultAttr, argument.initial);
+      function.setArgAttr(i, kDefaultAttr, packed(argument.initial));
   }
   function->setAttr(kSymbolsAttr, signature.getSymbols());
 }
@@ -569,9 +587,11 @@ void Importer::importResults(Frame &frame) {
     NodeInfo::Input result = resolve(frame, output.name());
     if (!result.value)
       continue;
+    Type element = NodeReader::elementTypeOf(result.value);
+    if (isSubByte(element))
+      result.value = PackOp::create(builder, result.value.getLoc(), UnrankedTensorType::get(element), result.value);
     values.push_back(result.value);
     types.push_back(result.value.getType());
-    Type element = NodeReader::elementTypeOf(result.value);
     if (result.poisoned || output.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
       continue;
     if (output.type().value_case() != onnx::TypeProto::kTensorType ||

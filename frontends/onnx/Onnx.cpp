@@ -10,6 +10,7 @@
 #include "Model.h"
 #include "dlc/Support/Format.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -157,7 +158,7 @@ static OnnxSummary::Value describeValue(const onnx::ValueInfoProto &info) {
 static uint64_t bytesOf(const onnx::TensorProto &tensor, MLIRContext &context) {
   llvm::Expected<RankedTensorType> type = tensorTypeOf(&context, tensor);
   if (type)
-    return static_cast<uint64_t>(type->getNumElements()) * bytesPerElement(type->getElementType());
+    return llvm::divideCeil(static_cast<uint64_t>(type->getNumElements()) * bitsPerElement(type->getElementType()), 8);
   llvm::consumeError(type.takeError());
   return tensor.raw_data().size();
 }

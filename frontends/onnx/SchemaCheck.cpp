@@ -50,6 +50,26 @@ static void checkAttributes(const OpSchema &schema, const NodeInfo &node, llvm::
       fail(Twine("its attribute ") + quote(name) + " is missing");
 }
 
+/// "bool, double, float"; not all of a long list.
+static std::string listOf(ArrayRef<std::string> names) {
+  std::string list;
+  for (const std::string &name : names)
+    if (list.size() < 120)
+      list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "no tensor" : list;
+}
+
+/// What the element type that a conversion asks for must be in the node's version.
+static void checkTarget(const OpSchema &schema, const NodeInfo &node, llvm::function_ref<void(const Twine &)> fail) {
+  const onnx::AttributeProto *to = node.findAttribute("to");
+  if (!to || to->type() != onnx::AttributeProto::INT || schema.outputs().size() != 1)
+    return;
+  std::vector<std::string> allowed = tensorTypes(schema.outputs().front());
+  std::string name = typeName(static_cast<int>(std::clamp<int64_t>(to->i(), -1, INT32_MAX)));
+  if (!llvm::is_contained(allowed, name))
+    fail(Twine("its attribute 'to' asks for element type ") + name + "; in opset " + Twine(node.version) + " it can be " + listOf(allowed));
+}
+
 static void checkInputTypes(const OpSchema &schema, const NodeInfo &node, llvm::function_ref<void(const Twine &)> fail) {
   llvm::StringMap<unsigned> firstOf; // type variable -> the input that bound it
   for (auto [i, input] : llvm::enumerate(node.inputs)) {
@@ -67,12 +87,7 @@ static void checkInputTypes(const OpSchema &schema, const NodeInfo &node, llvm::
     Type type = NodeReader::elementTypeOf(input.value);
     std::vector<std::string> allowed = tensorTypes(parameter);
     if (!llvm::is_contained(allowed, typeName(type))) {
-      std::string list;
-      for (const std::string &name : allowed)
-        if (list.size() < 120)
-          list += (list.empty() ? "" : ", ") + name;
-      fail(Twine("its ") + text + " is " + typeName(type) + "; in opset " + Twine(node.version) + " it can be " +
-           (list.empty() ? "no tensor" : list));
+      fail(Twine("its ") + text + " is " + typeName(type) + "; in opset " + Twine(node.version) + " it can be " + listOf(allowed));
       continue;
     }
     if (!schema.typeConstraintMap().count(parameter.GetTypeStr()) ||
@@ -100,6 +115,7 @@ void checkSchema(const OpSchema &schema, const NodeInfo &node, llvm::function_re
     fail(Twine("it has ") + countText(outputs, outputs, "output") + "; in opset " + Twine(node.version) + " it gives " +
          countText(schema.min_output(), schema.max_output(), "output"));
   checkAttributes(schema, node, fail);
+  checkTarget(schema, node, fail);
 }
 
 } // namespace dlc

@@ -9,6 +9,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -87,7 +88,7 @@ Expected<RankedTensorType> tensorTypeOf(MLIRContext *context, const TensorProto 
   int64_t elements = 1;
   for (int64_t dim : dims) {
     std::optional<int64_t> product = llvm::checkedMul(elements, dim);
-    if (!product || *product > INT64_MAX / 8)
+    if (!product || *product > INT64_MAX / 64)
       return makeError("its shape {} is larger than any memory", listText(dims));
     elements = *product;
   }
@@ -109,14 +110,14 @@ template <typename To, typename Field> static bool convert(const Field &field, s
   return true;
 }
 
-/// The bytes of a tensor whose data stand in the field for its type.
-static Expected<std::string> typedBytes(const TensorProto &tensor, int64_t elements) {
+/// The bytes of a tensor whose data stand in the field for its type, which has so many entries.
+static Expected<std::string> typedBytes(const TensorProto &tensor, int64_t entries) {
   std::string bytes;
   int64_t count = 0;
   bool fits = true;
   auto from = [&](const auto &field, auto convertTo) {
     count = field.size();
-    fits = count != elements || convertTo(field, bytes);
+    fits = count != entries || convertTo(field, bytes);
   };
 #define DLC_CONVERT(TYPE) [](const auto &field, std::string &bytes) { return convert<TYPE>(field, bytes); }
   switch (tensor.data_type()) {
@@ -149,17 +150,14 @@ static Expected<std::string> typedBytes(const TensorProto &tensor, int64_t eleme
   case TensorProto::BFLOAT16:
     from(tensor.int32_data(), DLC_CONVERT(uint16_t));
     break;
-  case TensorProto::UINT8:
-  case TensorProto::BOOL:
+  default: // one byte: an element, or several packed ones
     from(tensor.int32_data(), DLC_CONVERT(uint8_t));
     break;
-  default:
-    return makeError("its element type is {}, which dlc does not support", typeName(tensor.data_type()));
   }
 #undef DLC_CONVERT
-  if (count != elements)
+  if (count != entries)
     return makeError("it holds {} elements, its shape {} needs {}", count,
-                     listText(SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end())), elements);
+                     listText(SmallVector<int64_t>(tensor.dims().begin(), tensor.dims().end())), entries);
   if (!fits)
     return makeError("it holds a number that is no {}", typeName(tensor.data_type()));
   return bytes;
@@ -175,7 +173,21 @@ static TypedAttr boolConstant(RankedTensorType type, ArrayRef<char> bytes, std::
   return makeConstant(type, *copy, copy);
 }
 
+/// Gives each of the packed elements a byte of its own (see storageElementType in dlc/IR/DimExpr.h).
+static TypedAttr packedConstant(RankedTensorType type, ArrayRef<char> bytes) {
+  unsigned width = type.getElementTypeBitWidth(), perByte = 8 / width;
+  auto copy = std::make_shared<std::string>(type.getNumElements(), 0);
+  for (auto [i, element] : llvm::enumerate(*copy)) {
+    auto top = static_cast<uint8_t>(static_cast<uint8_t>(bytes[i / perByte]) << (8 - width - i % perByte * width));
+    element = static_cast<char>(type.getElementType().isSignlessInteger() ? static_cast<int8_t>(top) >> (8 - width) : top >> (8 - width));
+  }
+  return makeConstant(type, *copy, copy);
+}
+
+/// `bytes` are as in the file.
 static TypedAttr constant(RankedTensorType type, ArrayRef<char> bytes, std::shared_ptr<const void> owner) {
+  if (isSubByte(type.getElementType()))
+    return packedConstant(type, bytes);
   if (type.getElementType().isInteger(1))
     return boolConstant(type, bytes, std::move(owner));
   return makeConstant(type, bytes, std::move(owner));
@@ -218,7 +230,7 @@ Expected<TypedAttr> Weights::readNew(const TensorProto &tensor, bool take) {
   if (tensor.has_segment())
     return makeError("it is a segment of a larger tensor, which dlc does not support");
   int64_t elements = type->getNumElements();
-  uint64_t size = static_cast<uint64_t>(elements) * bytesPerElement(type->getElementType());
+  uint64_t size = llvm::divideCeil(static_cast<uint64_t>(elements) * bitsPerElement(type->getElementType()), 8);
   if (tensor.data_location() == TensorProto::EXTERNAL)
     return readExternal(tensor, *type, size);
   if (tensor.has_raw_data()) {
@@ -232,7 +244,7 @@ Expected<TypedAttr> Weights::readNew(const TensorProto &tensor, bool take) {
       *owner = tensor.raw_data();
     return constant(*type, *owner, owner);
   }
-  Expected<std::string> bytes = typedBytes(tensor, elements);
+  Expected<std::string> bytes = typedBytes(tensor, isSubByte(type->getElementType()) ? size : elements);
   if (!bytes)
     return bytes.takeError();
   auto owner = std::make_shared<std::string>(std::move(*bytes));

@@ -74,6 +74,19 @@ std::optional<ConstantBytes> constantBytes(Attribute value) {
     }
     return bytes;
   }
+  if (isSubByte(elements.getElementType())) { // attributes keep the upper bits as they like
+    Type element = elements.getElementType();
+    auto add = [&](APInt bits) { bytes.owned.push_back(static_cast<char>((element.isSignlessInteger() ? bits.sext(8) : bits.zext(8)).getZExtValue())); };
+    unsigned count = bytes.isSplat ? 1 : elements.getNumElements();
+    if (isa<FloatType>(element)) {
+      for (APFloat number : llvm::make_range(elements.value_begin<APFloat>(), elements.value_begin<APFloat>() + count))
+        add(number.bitcastToAPInt());
+    } else {
+      for (APInt number : llvm::make_range(elements.value_begin<APInt>(), elements.value_begin<APInt>() + count))
+        add(number);
+    }
+    return bytes;
+  }
   bytes.data = elements.getRawData();
   return bytes;
 }
@@ -92,7 +105,7 @@ std::optional<SmallVector<int64_t>> constantIntegers(Attribute value, unsigned l
     return std::nullopt;
   ArrayRef<char> data = bytes->owned.empty() ? bytes->data : ArrayRef<char>(bytes->owned);
   auto integer = cast<IntegerType>(type.getElementType());
-  unsigned width = bytesOfElement(integer);
+  unsigned width = bytesOfElement(integer); // in a byte, the upper bits are those of the number
   SmallVector<int64_t> result;
   for (int64_t i = 0, e = type.getNumElements(); i != e; ++i) {
     uint64_t raw = 0;
@@ -111,6 +124,18 @@ TypedAttr makeConstant(RankedTensorType type, ArrayRef<char> bytes, std::shared_
       for (char byte : bytes)
         values.push_back(byte != 0);
       return DenseElementsAttr::get(type, values);
+    }
+    if (isSubByte(type.getElementType())) {
+      unsigned width = type.getElementTypeBitWidth();
+      SmallVector<APInt> values;
+      for (char byte : bytes)
+        values.push_back(APInt(width, static_cast<uint8_t>(byte), /*isSigned=*/false, /*implicitTrunc=*/true));
+      if (isa<IntegerType>(type.getElementType()))
+        return DenseElementsAttr::get(type, values);
+      SmallVector<APFloat> numbers;
+      for (const APInt &bits : values)
+        numbers.push_back(APFloat(cast<FloatType>(type.getElementType()).getFloatSemantics(), bits));
+      return DenseElementsAttr::get(type, numbers);
     }
     return DenseElementsAttr::getFromRawBuffer(type, bytes);
   }

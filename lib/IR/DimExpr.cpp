@@ -814,24 +814,55 @@ SmallVector<DimExpr> dimsOf(Type type) {
   return dims;
 }
 
-RankedTensorType tensorType(ArrayRef<DimExpr> dims, Type elementType) {
+RankedTensorType tensorType(ArrayRef<DimExpr> dims, Type elementType, Attribute layout) {
   SmallVector<int64_t> shape;
   bool isStatic = true;
   for (DimExpr dim : dims) {
     shape.push_back(dim.getConstant().value_or(ShapedType::kDynamic));
     isStatic &= dim.getConstant().has_value();
   }
-  Attribute encoding = isStatic ? Attribute() : InfoAttr::get(elementType.getContext(), dims, Attribute());
+  Attribute encoding = isStatic && !layout ? Attribute() : InfoAttr::get(elementType.getContext(), dims, layout);
   return RankedTensorType::get(shape, elementType, encoding);
 }
 
+RankedTensorType boundaryType(ArrayRef<DimExpr> dims, Type elementType) {
+  return tensorType(dims, elementType, isSubByte(elementType) ? PackedAttr::get(elementType.getContext()) : Attribute());
+}
+
+Attribute layoutOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto info = tensor ? dyn_cast_or_null<InfoAttr>(tensor.getEncoding()) : InfoAttr();
+  return info ? info.getLayout() : Attribute();
+}
+
+bool isPacked(Type type) { return isa_and_nonnull<PackedAttr>(layoutOf(type)); }
+
+bool isSubByte(Type elementType) {
+  return elementType.isIntOrFloat() && elementType.getIntOrFloatBitWidth() < 8 && !elementType.isInteger(1);
+}
+
+bool isSmallFloat(Type elementType) { return isa<FloatType>(elementType) && elementType.getIntOrFloatBitWidth() <= 8; }
+
+Type storageElementType(Type elementType) {
+  if (isa<IntegerType>(elementType) || isSmallFloat(elementType))
+    return IntegerType::get(elementType.getContext(), std::max(elementType.getIntOrFloatBitWidth(), 8u));
+  return elementType;
+}
+
 RankedTensorType storageType(RankedTensorType type) {
-  Type element = type.getElementType();
-  if (element.isInteger(1))
-    element = IntegerType::get(type.getContext(), 8);
-  else if (auto integer = dyn_cast<IntegerType>(element); integer && !integer.isSignless())
-    element = IntegerType::get(type.getContext(), integer.getWidth());
-  return RankedTensorType::get(type.getShape(), element);
+  Type element = storageElementType(type.getElementType());
+  if (!isPacked(type))
+    return RankedTensorType::get(type.getShape(), element);
+  DimExpr bytes = storageDims(type).front();
+  return RankedTensorType::get({bytes.getConstant().value_or(ShapedType::kDynamic)}, element);
+}
+
+SmallVector<DimExpr> storageDims(RankedTensorType type) {
+  SmallVector<DimExpr> dims = dimsOf(type);
+  if (!isPacked(type))
+    return dims;
+  MLIRContext *context = type.getContext();
+  return {ceilDivDims(productOfDims(context, dims), constantDim(context, 8 / type.getElementTypeBitWidth()))};
 }
 
 } // namespace dlc

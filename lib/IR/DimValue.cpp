@@ -252,7 +252,11 @@ DimValue convert(DimValue x, Type to) {
     return {};
   if (isa<FloatType>(to))
     return make(x.numerator, x.denominator, to);
-  return make(truncatedQuotient(x.numerator, number(x.numerator, x.denominator)), 1, to);
+  DimExpr whole = truncatedQuotient(x.numerator, number(x.numerator, x.denominator));
+  // A number that does not fit loses bits, which is left to the kernel (see Cast.cpp).
+  if (std::optional<int64_t> constant = whole ? whole.getConstant() : std::nullopt; constant && to.isInteger(32) && *constant != int32_t(*constant))
+    return {};
+  return make(whole, 1, to);
 }
 
 } // namespace dlc

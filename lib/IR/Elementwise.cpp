@@ -21,6 +21,9 @@ void DlcDialect::addElementwiseOps() {
       >();
 }
 
+/// The width of an element; a bool is a byte.
+static unsigned bitsOf(Type type) { return type.isInteger(1) ? 8 : type.getIntOrFloatBitWidth(); }
+
 /// For each element of the result, row-major, the number of the element of a tensor of dims `own` that is broadcast to it.
 static SmallVector<int64_t> broadcastElements(ArrayRef<int64_t> result, ArrayRef<int64_t> own) {
   SmallVector<int64_t> elements{0};
@@ -92,6 +95,13 @@ LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule, function
       if (context.elementType(i) != context.elementType(first))
         return context.emitError() << "operands have the element types " << context.elementType(first) << " and "
                                    << context.elementType(i) << "; they must be equal (ONNX never converts: insert a Cast)";
+  Type narrow = context.elementType(first);
+  if (rule != ElementRule::Attribute && first == 0 && (isSubByte(narrow) || isSmallFloat(narrow)))
+    return context.emitError() << "elements of type " << narrow << " are stored, not computed with (insert a Cast)";
+  if (auto cast = dyn_cast<CastOp>(op); cast && !parsePowerRounding(cast.getRoundMode()))
+    return context.emitError() << "round_mode is '" << cast.getRoundMode() << "'; it can be 'up', 'down' and 'nearest'";
+  if (auto bits = dyn_cast<BitCastOp>(op); bits && bitsOf(bits.getTo()) != bitsOf(narrow))
+    return context.emitError() << narrow << " and " << bits.getTo() << " have different widths";
   SmallVector<DimExpr> dims = context.dims(0);
   for (unsigned i = 1; i < op->getNumOperands(); ++i) {
     FailureOr<SmallVector<DimExpr>> both = context.broadcast(dims, context.dims(i));

@@ -23,7 +23,7 @@ Value LowerContext::empty(RankedTensorType type, Type element) {
   if (destination && destination.getType() == storage && type == resultType())
     return std::exchange(destination, Value());
   SmallVector<OpFoldResult> sizes;
-  for (DimExpr e : dimsOf(type))
+  for (DimExpr e : storageDims(type))
     sizes.push_back(dimOrConstant(e));
   return tensor::EmptyOp::create(builder, getLoc(), sizes, storage.getElementType());
 }
@@ -47,7 +47,7 @@ Value LowerContext::truncated(Value tensor, RankedTensorType type) {
 }
 
 Value LowerContext::generate(RankedTensorType type, llvm::function_ref<Value(OpBuilder &, ValueRange)> body) {
-  int64_t rank = type.getRank();
+  int64_t rank = storageType(type).getRank();
   SmallVector<AffineMap> maps{builder.getMultiDimIdentityMap(rank)};
   SmallVector<utils::IteratorType> iterators(rank, utils::IteratorType::parallel);
   Value init = empty(type);

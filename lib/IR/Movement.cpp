@@ -286,7 +286,7 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     if (failed(context.requireEqual(total, product, "a tensor of dims " + toString(x) + " cannot be reshaped" + target + ": it has {0} elements, not {1}")))
       return failure();
   }
-  context.setResult(0, context.elementType(0), dims);
+  context.setResult(0, context.elementType(0), dims, layoutOf(getX().getType()));
   keepValues(context);
   return success();
 }
@@ -662,6 +662,93 @@ FailureOr<SmallVector<Value>> TransposeOp::lower(LowerContext &context) {
   auto moved = linalg::GenericOp::create(builder, getLoc(), init.getType(), context.operand(0), init, maps, iterators,
                                          [](OpBuilder &b, Location loc, ValueRange args) { linalg::YieldOp::create(b, loc, args[0]); });
   return SmallVector<Value>{moved.getResult(0)};
+}
+
+//===----------------------------------------------------------------------===//
+// Unpack and Pack
+//===----------------------------------------------------------------------===//
+
+Role UnpackOp::role() { return Role::Movement; }
+Role PackOp::role() { return Role::Movement; }
+/// Only over one axis do they have a lowering.
+static Form formOverOneAxis(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 1 ? Form::Lower : Form::Expand;
+}
+Form UnpackOp::form() { return formOverOneAxis(getResult().getType()); }
+Form PackOp::form() { return formOverOneAxis(getResult().getType()); }
+
+LogicalResult UnpackOp::shape(ShapeContext &context) {
+  if (!isPacked(getX().getType()))
+    return context.emitError() << "the operand is not packed";
+  context.setResult(0, context.elementType(0), context.dims(0));
+  return success();
+}
+
+LogicalResult PackOp::shape(ShapeContext &context) {
+  if (!isSubByte(context.elementType(0)) || isPacked(getX().getType()))
+    return context.emitError() << "the operand must have elements of 4 or 2 bits, and not be packed";
+  auto type = boundaryType(context.dims(0), context.elementType(0));
+  if (!storageDims(type).front())
+    return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+  context.setResult(0, context.elementType(0), context.dims(0), layoutOf(type));
+  return success();
+}
+
+/// Puts the op between reshapes, so that it sees one axis. What is packed is the same bytes under any dims.
+template <typename OpT> static LogicalResult expandToOneAxis(OpT op, RewriterBase &rewriter) {
+  auto flat = [&](Type type) {
+    return tensorType(productOfDims(op.getContext(), dimsOf(type)), cast<RankedTensorType>(type).getElementType(), layoutOf(type));
+  };
+  auto result = cast<RankedTensorType>(op.getResult().getType());
+  Value x = reshapeTo(rewriter, op.getLoc(), op.getX(), flat(op.getX().getType()));
+  Value y = OpT::create(rewriter, op.getLoc(), flat(result), x);
+  rewriter.replaceOp(op, reshapeTo(rewriter, op.getLoc(), y, result));
+  return success();
+}
+
+LogicalResult UnpackOp::expand(RewriterBase &rewriter) { return expandToOneAxis(*this, rewriter); }
+LogicalResult PackOp::expand(RewriterBase &rewriter) { return expandToOneAxis(*this, rewriter); }
+
+FailureOr<SmallVector<Value>> UnpackOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  Type element = context.resultType().getElementType();
+  unsigned width = element.getIntOrFloatBitWidth();
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    Value perByte = indexConstant(b, loc, 8 / width);
+    Value byte = tensor::ExtractOp::create(b, loc, context.operand(0), Value(arith::DivUIOp::create(b, loc, indices[0], perByte)));
+    Value place = arith::IndexCastOp::create(b, loc, b.getI8Type(), arith::RemUIOp::create(b, loc, indices[0], perByte));
+    auto number = [&](int8_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value)); };
+    // The element to the top of the byte, and from there to its bottom.
+    Value behind = arith::SubIOp::create(b, loc, number(8 / width - 1), place);
+    Value top = arith::ShLIOp::create(b, loc, byte, arith::MulIOp::create(b, loc, behind, number(width)));
+    if (element.isSignlessInteger())
+      return arith::ShRSIOp::create(b, loc, top, number(8 - width));
+    return arith::ShRUIOp::create(b, loc, top, number(8 - width));
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+FailureOr<SmallVector<Value>> PackOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  unsigned width = context.resultType().getElementTypeBitWidth(), perByte = 8 / width;
+  Value count = context.dim(dimsOf(context.operandType(0)).front());
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    Value first = arith::MulIOp::create(b, loc, indices[0], indexConstant(b, loc, perByte));
+    auto number = [&](int8_t value) -> Value { return arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(value)); };
+    Value byte;
+    for (unsigned i = 0; i != perByte; ++i) {
+      // Behind the last element stand zeros; what is read there instead is an element that exists.
+      Value at = arith::AddIOp::create(b, loc, first, indexConstant(b, loc, i));
+      Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, at, count);
+      Value element = tensor::ExtractOp::create(b, loc, context.operand(0), Value(arith::SelectOp::create(b, loc, isInside, at, first)));
+      element = arith::SelectOp::create(b, loc, isInside, arith::AndIOp::create(b, loc, element, number((1 << width) - 1)), number(0));
+      element = arith::ShLIOp::create(b, loc, element, number(i * width));
+      byte = byte ? Value(arith::OrIOp::create(b, loc, byte, element)) : element;
+    }
+    return byte;
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
 }
 
 //===----------------------------------------------------------------------===//

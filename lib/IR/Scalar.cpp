@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "dlc/IR/Scalar.h"
+#include "dlc/IR/DimExpr.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -14,12 +15,8 @@ namespace dlc {
 // Helpers
 //===----------------------------------------------------------------------===//
 
-/// The type that arith computes in: signless.
-static Type computeType(Type type) {
-  if (auto integer = dyn_cast<IntegerType>(type))
-    return IntegerType::get(type.getContext(), integer.getWidth());
-  return type;
-}
+/// The type that arith computes in: what memory holds, but bool as i1.
+static Type computeType(Type type) { return type.isInteger(1) ? type : storageElementType(type); }
 
 static Value constantOf(OpBuilder &b, Location loc, Type type, double value) {
   if (auto floating = dyn_cast<FloatType>(type))
@@ -58,68 +55,16 @@ Scalar ScalarBuilder::constant(double value, const Scalar &like) {
 
 Scalar ScalarBuilder::constant(DenseElementsAttr splat) {
   Type type = splat.getElementType();
-  TypedAttr element = isa<FloatType>(type) ? TypedAttr(builder.getFloatAttr(type, splat.getSplatValue<APFloat>()))
-                                           : TypedAttr(builder.getIntegerAttr(computeType(type), splat.getSplatValue<APInt>()));
+  Type compute = computeType(type);
+  TypedAttr element;
+  if (isa<FloatType>(compute)) {
+    element = builder.getFloatAttr(type, splat.getSplatValue<APFloat>());
+  } else {
+    APInt bits = isa<FloatType>(type) ? splat.getSplatValue<APFloat>().bitcastToAPInt() : splat.getSplatValue<APInt>();
+    unsigned width = compute.getIntOrFloatBitWidth();
+    element = builder.getIntegerAttr(compute, type.isSignlessInteger() ? bits.sextOrTrunc(width) : bits.zextOrTrunc(width));
+  }
   return wrap(arith::ConstantOp::create(builder, loc, element), type);
-}
-
-Scalar ScalarBuilder::cast(const Scalar &x, Type to) {
-  Type from = x.getType();
-  if (from == to)
-    return x;
-  Type target = computeType(to);
-  Value v = x.getValue();
-  auto result = [&](Value value) { return Scalar(&builder, loc, value, to); };
-  if (to.isInteger(1)) {
-    Value zero = constantOf(builder, loc, from, 0);
-    if (x.isFloat()) // a NaN is not 0
-      return result(arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNE, v, zero));
-    return result(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, v, zero));
-  }
-  if (x.isFloat() && isa<FloatType>(to)) {
-    unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
-    if (fromBits == 16 && toBits == 16) // f16 and bf16: neither holds the other
-      return result(arith::TruncFOp::create(builder, loc, target, arith::ExtFOp::create(builder, loc, builder.getF32Type(), v)));
-    if (fromBits < toBits)
-      return result(arith::ExtFOp::create(builder, loc, target, v));
-    return result(arith::TruncFOp::create(builder, loc, target, v));
-  }
-  if (x.isFloat()) {
-    // Through 64 bits, so that what does not fit wraps in the same way on every target; beyond that it is clamped.
-    auto integer = ::mlir::cast<IntegerType>(to);
-    Type wide = builder.getI64Type();
-    Value wideValue;
-    if (to.isUnsignedInteger() && integer.getWidth() == 64) {
-      Value limit = constantOf(builder, loc, from, 0x1p63);
-      if (from.isF16())
-        return result(arith::FPToSIOp::create(builder, loc, wide, v));
-      // Below 2^63 the signed conversion is right; from there on subtract and set the top bit.
-      Value isBig = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGE, v, limit);
-      Value small = arith::SelectOp::create(builder, loc, isBig, arith::SubFOp::create(builder, loc, v, limit), v);
-      Value low = arith::FPToSIOp::create(builder, loc, wide, small);
-      Value top = arith::SelectOp::create(
-          builder, loc, isBig, arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(INT64_MIN)),
-          arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0)));
-      return result(arith::AddIOp::create(builder, loc, low, top));
-    }
-    wideValue = arith::FPToSIOp::create(builder, loc, wide, v);
-    if (integer.getWidth() == 64)
-      return result(wideValue);
-    return result(arith::TruncIOp::create(builder, loc, target, wideValue));
-  }
-  if (isa<FloatType>(to)) {
-    if (x.isUnsigned())
-      return result(arith::UIToFPOp::create(builder, loc, target, v));
-    return result(arith::SIToFPOp::create(builder, loc, target, v));
-  }
-  unsigned fromBits = from.getIntOrFloatBitWidth(), toBits = to.getIntOrFloatBitWidth();
-  if (fromBits == toBits)
-    return result(v);
-  if (fromBits > toBits)
-    return result(arith::TruncIOp::create(builder, loc, target, v));
-  if (x.isUnsigned())
-    return result(arith::ExtUIOp::create(builder, loc, target, v));
-  return result(arith::ExtSIOp::create(builder, loc, target, v));
 }
 
 Scalar ScalarBuilder::index(int64_t axis) {

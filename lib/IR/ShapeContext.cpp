@@ -94,8 +94,8 @@ FailureOr<SmallVector<DimExpr>> ShapeContext::sizes(unsigned i, StringRef what) 
   return sizes;
 }
 
-void ShapeContext::setResult(unsigned i, Type elementType, ArrayRef<DimExpr> dims) {
-  op->getResult(i).setType(tensorType(dims, elementType));
+void ShapeContext::setResult(unsigned i, Type elementType, ArrayRef<DimExpr> dims, Attribute layout) {
+  op->getResult(i).setType(tensorType(dims, elementType, layout));
 }
 
 void ShapeContext::setValues(unsigned i, ArrayRef<DimExpr> values) {

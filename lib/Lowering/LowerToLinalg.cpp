@@ -88,7 +88,7 @@ LogicalResult KernelLowering::run() {
   SmallVector<Attribute> scalarOfDims;
   for (RankedTensorType type : types) {
     SmallVector<int64_t> numbers;
-    for (DimExpr e : dimsOf(type)) {
+    for (DimExpr e : storageDims(type)) {
       if (!e.getConstant())
         (void)dim(e);
       auto *found = llvm::find(scalars, e);
@@ -136,7 +136,7 @@ LogicalResult KernelLowering::run() {
   SmallVector<Value> yielded;
   for (Value result : results)
     yielded.push_back(tensors[result]);
-  findDomain(yielded, dimsOf(results.front().getType()));
+  findDomain(yielded, storageDims(cast<RankedTensorType>(results.front().getType())));
   plan::YieldOp::create(builder, loc, yielded);
   old.erase();
   kernel.setScalarCount(scalars.size());
@@ -227,12 +227,7 @@ LogicalResult KernelLowering::lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Val
     DenseMap<Value, Scalar> scalarOf;
     ScalarBuilder scalarBuilder(b, loc);
     auto load = [&](Value v, Value element) {
-      Type type = cast<RankedTensorType>(v.getType()).getElementType();
-      if (type.isInteger(1)) { // a byte in memory
-        Value zero = arith::ConstantOp::create(b, loc, b.getI8IntegerAttr(0));
-        element = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, element, zero);
-      }
-      scalarOf[v] = scalarBuilder.wrap(element, type);
+      scalarOf[v] = scalarBuilder.load(element, cast<RankedTensorType>(v.getType()).getElementType());
     };
     for (auto [v, number] : inOf)
       load(v, args[number]);
@@ -264,12 +259,8 @@ LogicalResult KernelLowering::lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Val
       scalarOf[op->getResult(0)] = op.scalar(own, operands);
     }
     SmallVector<Value> stored;
-    for (Value result : computed) {
-      Value element = scalarOf.lookup(result).getValue();
-      if (element.getType().isInteger(1))
-        element = arith::ExtUIOp::create(b, loc, b.getI8Type(), element);
-      stored.push_back(element);
-    }
+    for (Value result : computed)
+      stored.push_back(scalarBuilder.store(scalarOf.lookup(result)));
     linalg::YieldOp::create(b, loc, stored);
   });
   for (auto [result, value] : llvm::zip_equal(computed, generic.getResults()))

@@ -22,8 +22,15 @@ namespace {
 
 DimExpr bytesOf(RankedTensorType type) {
   MLIRContext *context = type.getContext();
-  DimExpr elements = productOfDims(context, dimsOf(type));
+  DimExpr elements = productOfDims(context, storageDims(type));
   return mulDims(elements, constantDim(context, storageType(type).getElementTypeBitWidth() / 8));
+}
+
+/// The type as which plan instructions read and write integers: elements of fewer than 8 bits have a byte each.
+Type instructionType(Type type) {
+  if (!isSubByte(type))
+    return type;
+  return IntegerType::get(type.getContext(), 8, cast<IntegerType>(type).getSignedness());
 }
 
 plan::KernelKind kindOf(Operation *root) {
@@ -165,7 +172,7 @@ Value Outliner::bufferOf(Value v) {
 Value Outliner::fill(FromDimsOp op) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   Value slot = plan::SlotOp::create(builder, op.getLoc(), plan::BufferType::get(context), bytesOf(type), 0, nullptr);
-  plan::FillOp::create(builder, op.getLoc(), slot, type.getElementType(), productOfDims(context, dimsOf(type)), op.getValues());
+  plan::FillOp::create(builder, op.getLoc(), slot, instructionType(type.getElementType()), productOfDims(context, dimsOf(type)), op.getValues());
   return slot;
 }
 
@@ -183,7 +190,7 @@ LogicalResult Outliner::visit(Operation &op) {
     auto type = cast<RankedTensorType>(read.getX().getType());
     Value buffer = bufferOf(read.getX());
     for (auto [i, symbol] : llvm::enumerate(read.getSymbols().getAsRange<StringAttr>())) {
-      plan::ReadOp::create(builder, read.getLoc(), buffer, TypeAttr::get(type.getElementType()), builder.getI64IntegerAttr(i), symbol);
+      plan::ReadOp::create(builder, read.getLoc(), buffer, TypeAttr::get(instructionType(type.getElementType())), builder.getI64IntegerAttr(i), symbol);
       symbols.insert(symbol.getValue());
     }
     addReadyChecks();

@@ -42,6 +42,26 @@ Type elementTypeOf(MLIRContext *context, int32_t dtype) {
     return b.getIntegerType(32);
   case DLCRT_DTYPE_INT64:
     return b.getIntegerType(64);
+  case DLCRT_DTYPE_INT4:
+    return b.getIntegerType(4);
+  case DLCRT_DTYPE_UINT4:
+    return b.getIntegerType(4, false);
+  case DLCRT_DTYPE_INT2:
+    return b.getIntegerType(2);
+  case DLCRT_DTYPE_UINT2:
+    return b.getIntegerType(2, false);
+  case DLCRT_DTYPE_FLOAT8E4M3FN:
+    return b.getType<Float8E4M3FNType>();
+  case DLCRT_DTYPE_FLOAT8E4M3FNUZ:
+    return b.getType<Float8E4M3FNUZType>();
+  case DLCRT_DTYPE_FLOAT8E5M2:
+    return b.getType<Float8E5M2Type>();
+  case DLCRT_DTYPE_FLOAT8E5M2FNUZ:
+    return b.getType<Float8E5M2FNUZType>();
+  case DLCRT_DTYPE_FLOAT8E8M0:
+    return b.getType<Float8E8M0FNUType>();
+  case DLCRT_DTYPE_FLOAT4E2M1:
+    return b.getType<Float4E2M1FNType>();
   default:
     return {};
   }
@@ -407,7 +427,7 @@ plan::ValueAttr ModuleReader::value(uint32_t number) {
   for (uint64_t i = 0; i < desc.rank && i < DLCRT_MAX_RANK; ++i)
     shape.push_back(desc.first_dim == DLCRT_NONE ? symbolDim(&context, "?") : reg(pick<uint32_t>(dims, desc.first_dim + i)));
   Attribute defaultValue = desc.default_constant == DLCRT_NONE ? Attribute() : constantName(desc.default_constant);
-  return plan::ValueAttr::get(&context, builder.getStringAttr(strings.string(desc.name)), tensorType(shape, type(desc.dtype).getValue()), defaultValue);
+  return plan::ValueAttr::get(&context, builder.getStringAttr(strings.string(desc.name)), boundaryType(shape, type(desc.dtype).getValue()), defaultValue);
 }
 
 OwningOpRef<ModuleOp> ModuleReader::variant(const dlcrt_variant_desc &desc) {

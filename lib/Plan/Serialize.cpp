@@ -29,6 +29,18 @@ std::optional<int32_t> dtypeOf(Type type) {
     return DLCRT_DTYPE_FLOAT16;
   if (type.isBF16())
     return DLCRT_DTYPE_BFLOAT16;
+  if (isa<Float8E4M3FNType>(type))
+    return DLCRT_DTYPE_FLOAT8E4M3FN;
+  if (isa<Float8E4M3FNUZType>(type))
+    return DLCRT_DTYPE_FLOAT8E4M3FNUZ;
+  if (isa<Float8E5M2Type>(type))
+    return DLCRT_DTYPE_FLOAT8E5M2;
+  if (isa<Float8E5M2FNUZType>(type))
+    return DLCRT_DTYPE_FLOAT8E5M2FNUZ;
+  if (isa<Float8E8M0FNUType>(type))
+    return DLCRT_DTYPE_FLOAT8E8M0;
+  if (isa<Float4E2M1FNType>(type))
+    return DLCRT_DTYPE_FLOAT4E2M1;
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
     return std::nullopt;
@@ -36,6 +48,10 @@ std::optional<int32_t> dtypeOf(Type type) {
   switch (integer.getWidth()) {
   case 1:
     return DLCRT_DTYPE_BOOL;
+  case 2:
+    return isUnsigned ? DLCRT_DTYPE_UINT2 : DLCRT_DTYPE_INT2;
+  case 4:
+    return isUnsigned ? DLCRT_DTYPE_UINT4 : DLCRT_DTYPE_INT4;
   case 8:
     return isUnsigned ? DLCRT_DTYPE_UINT8 : DLCRT_DTYPE_INT8;
   case 16:

@@ -59,6 +59,17 @@ struct DropIdentityCast : OpRewritePattern<CastOp> {
   }
 };
 
+/// Packed elements that nothing but the boundary of the module sees stay as they are.
+struct DropUnpackAndPack : OpRewritePattern<PackOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PackOp op, PatternRewriter &rewriter) const override {
+    auto unpack = op.getX().getDefiningOp<UnpackOp>();
+    if (!unpack || unpack.getX().getType() != op.getResult().getType())
+      return failure();
+    return rewriter.replaceOp(op, unpack.getX()), success();
+  }
+};
+
 struct DropIdentityExpand : OpRewritePattern<ExpandOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ExpandOp op, PatternRewriter &rewriter) const override {
@@ -104,7 +115,7 @@ class Simplify : public impl::SimplifyBase<Simplify> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<DropIdentityCast, DropIdentityExpand, MergeReshapes, SimplifyTranspose>(context);
+    patterns.add<DropIdentityCast, DropIdentityExpand, DropUnpackAndPack, MergeReshapes, SimplifyTranspose>(context);
     patterns.add<DropNeutral<MulOp>>(context, 1.0, true);
     patterns.add<DropNeutral<DivOp>>(context, 1.0, false);
     patterns.add<DropNeutral<SubOp>>(context, 0.0, false);

@@ -114,3 +114,35 @@ func.func @condition(%c: tensor<4xi64>, %x: tensor<4xf32>) -> tensor<*xf32> {
   %0 = dlc.where %c, %x, %x : (tensor<4xi64>, tensor<4xf32>, tensor<4xf32>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// -----
+
+func.func @narrow(%x: tensor<4xf8E5M2>) -> tensor<*xf8E5M2> {
+  // expected-error @+1 {{elements of type 'f8E5M2' are stored, not computed with}}
+  %0 = dlc.add %x, %x : (tensor<4xf8E5M2>, tensor<4xf8E5M2>) -> tensor<*xf8E5M2>
+  return %0 : tensor<*xf8E5M2>
+}
+
+// -----
+
+func.func @bits(%x: tensor<4xf32>) -> tensor<*xi16> {
+  // expected-error @+1 {{'f32' and 'i16' have different widths}}
+  %0 = dlc.bit_cast %x {to = i16} : (tensor<4xf32>) -> tensor<*xi16>
+  return %0 : tensor<*xi16>
+}
+
+// -----
+
+func.func @rounding(%x: tensor<4xf32>) -> tensor<*xf8E8M0FNU> {
+  // expected-error @+1 {{round_mode is 'even'; it can be 'up', 'down' and 'nearest'}}
+  %0 = dlc.cast %x {to = f8E8M0FNU, round_mode = "even"} : (tensor<4xf32>) -> tensor<*xf8E8M0FNU>
+  return %0 : tensor<*xf8E8M0FNU>
+}
+
+// -----
+
+func.func @packed(%x: tensor<4xi8>) -> tensor<*xi8> {
+  // expected-error @+1 {{the operand must have elements of 4 or 2 bits, and not be packed}}
+  %0 = dlc.pack %x : (tensor<4xi8>) -> tensor<*xi8>
+  return %0 : tensor<*xi8>
+}

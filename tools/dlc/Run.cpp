@@ -170,7 +170,7 @@ static llvm::Error fillRandom(HostTensor &tensor, Random &random) {
 static llvm::Expected<std::optional<HostTensor>> makeInput(const Invocation &invocation, dlcrt_module *module, uint32_t function,
                                                            uint32_t index, const dlcrt_value_info &info, Random *random) {
   if (!random)
-    return readTensor(invocation.value(OPT_inputs), "input", index, info.name);
+    return readTensor(invocation.value(OPT_inputs), "input", index, info.name, info.dtype);
   if (info.flags & (DLCRT_INFO_DEFAULT | DLCRT_INFO_OPTIONAL))
     return std::optional<HostTensor>();
   HostTensor tensor;

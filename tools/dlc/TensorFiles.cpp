@@ -34,6 +34,54 @@ static constexpr std::pair<llvm::StringLiteral, int32_t> kNpyTypes[] = {
     {"<c8", DLCRT_DTYPE_COMPLEX64}, {"<c16", DLCRT_DTYPE_COMPLEX128},
 };
 
+/// How NumPy would call the elements of a type it does not have, as ml_dtypes and we write them; empty for other types.
+static llvm::StringRef npyStandIn(int32_t dtype) {
+  switch (dtype) {
+  case DLCRT_DTYPE_BFLOAT16:
+    return "<V2";
+  case DLCRT_DTYPE_FLOAT8E4M3FN:
+  case DLCRT_DTYPE_FLOAT8E4M3FNUZ:
+  case DLCRT_DTYPE_FLOAT8E5M2:
+  case DLCRT_DTYPE_FLOAT8E5M2FNUZ:
+  case DLCRT_DTYPE_FLOAT8E8M0:
+    return "|V1";
+  case DLCRT_DTYPE_FLOAT4E2M1:
+  case DLCRT_DTYPE_UINT4:
+  case DLCRT_DTYPE_UINT2:
+    return "|u1";
+  case DLCRT_DTYPE_INT4:
+  case DLCRT_DTYPE_INT2:
+    return "|i1";
+  default:
+    return {};
+  }
+}
+
+/// Whether elements that NumPy calls `type` can be ones of a type that it does not have. It writes some of ml_dtypes as f1.
+static bool canHold(llvm::StringRef type, int32_t dtype) {
+  llvm::StringRef standIn = npyStandIn(dtype);
+  return type.size() == 3 && !standIn.empty() && type[0] != '>' && type[2] == standIn[2] &&
+         (type[1] == 'V' || type[1] == 'u' || type[1] == standIn[1] || type.ends_with("f1"));
+}
+
+/// Elements of fewer than 8 bits: from one a byte to packed, and back.
+static std::vector<char> pack(llvm::StringRef elements, uint32_t bits) {
+  std::vector<char> packed((elements.size() * bits + 7) / 8);
+  for (size_t i = 0; i < elements.size(); ++i)
+    packed[i * bits / 8] |= static_cast<char>((elements[i] & ((1u << bits) - 1)) << (i * bits % 8));
+  return packed;
+}
+
+static std::vector<char> unpack(llvm::ArrayRef<char> packed, size_t count, int32_t dtype) {
+  uint32_t bits = dlcrt_dtype_bits(dtype);
+  std::vector<char> elements(count);
+  for (size_t i = 0; i < count; ++i) {
+    auto top = static_cast<uint8_t>(static_cast<uint8_t>(packed[i * bits / 8]) << (8 - bits - i * bits % 8));
+    elements[i] = static_cast<char>(npyStandIn(dtype)[1] == 'i' ? static_cast<int8_t>(top) >> (8 - bits) : top >> (8 - bits));
+  }
+  return elements;
+}
+
 /// The text behind `'KEY':` in the header's dictionary.
 static llvm::StringRef npyField(llvm::StringRef header, llvm::StringRef key) {
   size_t at = header.find(key);
@@ -42,7 +90,7 @@ static llvm::StringRef npyField(llvm::StringRef header, llvm::StringRef key) {
   return header.drop_front(at + key.size()).ltrim(" :");
 }
 
-llvm::Expected<HostTensor> readNpy(llvm::StringRef path) {
+llvm::Expected<HostTensor> readNpy(llvm::StringRef path, int32_t dtype) {
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!buffer)
     return makeError("cannot read '{}': {}", path, buffer.getError().message());
@@ -62,9 +110,11 @@ llvm::Expected<HostTensor> readNpy(llvm::StringRef path) {
 
   HostTensor tensor;
   llvm::StringRef type = npyField(header, "'descr'").ltrim("'").split('\'').first;
-  for (auto [name, dtype] : kNpyTypes)
+  for (auto [name, known] : kNpyTypes)
     if (type == name)
-      tensor.dtype = dtype;
+      tensor.dtype = known;
+  if (canHold(type, dtype))
+    tensor.dtype = dtype;
   if (tensor.dtype == 0)
     return wrong(fmt::format("element type {} is not supported", type));
   if (!npyField(header, "'fortran_order'").starts_with("False"))
@@ -82,15 +132,19 @@ llvm::Expected<HostTensor> readNpy(llvm::StringRef path) {
       return wrong("its shape is not one");
     tensor.dims.push_back(dim);
   }
-  uint64_t needed = dlcrt_tensor_bytes(tensor.dtype, static_cast<uint32_t>(tensor.dims.size()), tensor.dims.data());
+  bool isPacked = dlcrt_dtype_bits(tensor.dtype) < 8;
+  uint64_t needed = dlcrt_tensor_bytes(isPacked ? DLCRT_DTYPE_UINT8 : tensor.dtype, static_cast<uint32_t>(tensor.dims.size()), tensor.dims.data());
   if (values.size() != needed)
     return wrong(fmt::format("it holds {} bytes of values, and its shape needs {}", values.size(), needed));
-  tensor.bytes.assign(values.begin(), values.end());
+  if (isPacked)
+    tensor.bytes = pack(values, dlcrt_dtype_bits(tensor.dtype));
+  else
+    tensor.bytes.assign(values.begin(), values.end());
   return tensor;
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>> npyBytes(const HostTensor &tensor) {
-  llvm::StringRef type;
+  llvm::StringRef type = npyStandIn(tensor.dtype);
   for (auto [name, dtype] : kNpyTypes)
     if (tensor.dtype == dtype)
       type = name;
@@ -113,7 +167,11 @@ llvm::Expected<llvm::SmallVector<char, 0>> npyBytes(const HostTensor &tensor) {
   os << kNpyMagic << '\x01' << '\x00';
   os.write(length, 2);
   os << header;
-  os.write(tensor.bytes.data(), tensor.bytes.size());
+  std::vector<char> elements;
+  if (dlcrt_dtype_bits(tensor.dtype) < 8)
+    elements = unpack(tensor.bytes, dlcrt_tensor_bytes(DLCRT_DTYPE_UINT8, static_cast<uint32_t>(tensor.dims.size()), tensor.dims.data()), tensor.dtype);
+  const std::vector<char> &values = elements.empty() ? tensor.bytes : elements;
+  os.write(values.data(), values.size());
   return bytes;
 }
 
@@ -127,7 +185,8 @@ static std::string join(llvm::StringRef folder, const std::string &file) {
   return path.str().str();
 }
 
-llvm::Expected<std::optional<HostTensor>> readTensor(llvm::StringRef folder, llvm::StringRef prefix, unsigned index, llvm::StringRef name) {
+llvm::Expected<std::optional<HostTensor>> readTensor(llvm::StringRef folder, llvm::StringRef prefix, unsigned index, llvm::StringRef name,
+                                                       int32_t dtype) {
   auto read = [&](llvm::Expected<HostTensor> tensor) -> llvm::Expected<std::optional<HostTensor>> {
     if (!tensor)
       return tensor.takeError();
@@ -137,7 +196,7 @@ llvm::Expected<std::optional<HostTensor>> readTensor(llvm::StringRef folder, llv
     return read(readTensorFile(path));
   for (const std::string &file : {fileNameOf(name) + ".npy", fmt::format("{}_{}.npy", prefix, index)})
     if (std::string path = join(folder, file); llvm::sys::fs::exists(path))
-      return read(readNpy(path));
+      return read(readNpy(path, dtype));
   return std::optional<HostTensor>();
 }
 

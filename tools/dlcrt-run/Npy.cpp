@@ -68,7 +68,8 @@ static bool matches(const std::string &found, int32_t dtype) {
   if (found.size() < 3 || found[0] == '>')
     return false;
   bool sameSize = std::strtoul(found.c_str() + 2, nullptr, 10) == fileElementBytes(dtype);
-  bool raw = found[1] == 'V' || (wanted[1] == 'V' && (found[1] == 'u' || found[1] == 'f'));
+  // NumPy writes some types of ml_dtypes as f1; f2 is another type than bfloat16.
+  bool raw = found[1] == 'V' || (wanted[1] == 'V' && (found[1] == 'u' || found.compare(1, 2, "f1") == 0));
   return sameSize && (raw || (found[1] == wanted[1]));
 }
 

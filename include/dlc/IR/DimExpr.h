@@ -75,10 +75,26 @@ std::string toString(llvm::ArrayRef<DimExpr> dims);
 
 /// The dims of a ranked tensor type, constants included.
 llvm::SmallVector<DimExpr> dimsOf(mlir::Type type);
-/// A tensor type with these dims; it carries an encoding only when a dim is not constant.
-mlir::RankedTensorType tensorType(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType);
-/// The same type without encoding, and with the element type in which memory holds it: bool as i8, ui8 as i8.
+/// A tensor type with these dims; it carries an encoding only when a dim is not constant or the layout is not plain (null).
+mlir::RankedTensorType tensorType(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType, mlir::Attribute layout = {});
+/// The same as the caller of a module sees it: 4-bit and 2-bit elements are packed.
+mlir::RankedTensorType boundaryType(llvm::ArrayRef<DimExpr> dims, mlir::Type elementType);
+mlir::Attribute layoutOf(mlir::Type type);
+bool isPacked(mlir::Type type);
+
+/// Integers of 4 and 2 bits and float4e2m1: the types that ONNX packs. Not bool.
+bool isSubByte(mlir::Type elementType);
+/// Floats of at most 8 bits. They are stored and converted; nothing computes in them.
+bool isSmallFloat(mlir::Type elementType);
+
+/// The type in which memory holds an element: signless integers; bool, 4-bit and 2-bit types and all floats of at most 8 bits as
+/// i8. In their byte, elements of fewer than 8 bits stand in the low bits; above them are copies of the sign bit for signed integers
+/// and zeros for all other types.
+mlir::Type storageElementType(mlir::Type elementType);
+/// The type of the memory of a tensor: without encoding, in the storage element type; one axis of bytes where it is packed.
 mlir::RankedTensorType storageType(mlir::RankedTensorType type);
+/// The dims of that memory.
+llvm::SmallVector<DimExpr> storageDims(mlir::RankedTensorType type);
 
 } // namespace dlc
 

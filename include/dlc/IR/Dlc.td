@@ -79,12 +79,20 @@ def Dlc_InfoAttr : Dlc_Attr<"Info", "info"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def Dlc_PackedAttr : Dlc_Attr<"Packed", "packed"> {
+  let summary = "Layout of 4-bit and 2-bit elements where a module meets its caller: as ONNX packs them, the first in the lowest bits of a byte";
+  let description = [{
+    Inside a plan every element has a byte of its own (see storageType in dlc/IR/DimExpr.h); `dlc.unpack` and `dlc.pack` convert.
+  }];
+}
+
 def Dlc_WeightAttr : AttrDef<Dlc_Dialect, "Weight", [TypedAttrInterface]> {
   let mnemonic = "weight";
   let summary = "The bytes of a large constant, held outside the IR and named by their content";
   let description = [{
     `key` is the BLAKE3 of the bytes (first 128 bits, hexadecimal); the bytes live in the dialect's WeightStore and, beside a
-    text file, in a weights file. They are laid out as `type` says, little-endian, bool as one byte.
+    text file, in a weights file. They are laid out as `type` says, little-endian, elements of
+    fewer than 8 bits as one byte each.
   }];
   let parameters = (ins StringRefParameter<"content hash">:$key, "::mlir::RankedTensorType":$type);
   let assemblyFormat = "`<` $key `,` $type `>`";

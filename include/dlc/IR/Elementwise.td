@@ -125,10 +125,21 @@ def Dlc_WhereOp : Dlc_Elementwise<"where", (ins AnyTensor:$condition, AnyTensor:
   let resultRule = "ElementRule::Second";
 }
 
-def Dlc_CastOp : Dlc_Elementwise<"cast", (ins AnyTensor:$x, TypeAttr:$to), "", "return b.cast(operands[0], getTo());",
+def Dlc_CastOp : Dlc_Elementwise<"cast", (ins AnyTensor:$x, TypeAttr:$to, DefaultValuedAttr<BoolAttr, "true">:$saturate,
+                                         DefaultValuedStrAttr<StrAttr, "up">:$round_mode), "",
+    "return b.cast(operands[0], getTo(), {getSaturate(), parsePowerRounding(getRoundMode()).value_or(PowerRounding::Up)});",
     "return convert(operands[0], getTo());"> {
   let resultRule = "ElementRule::Attribute";
   let summary = "Converts each element: floats truncate towards zero to integers, everything but 0 is true";
+  let description = [{
+    `saturate` and `round_mode` are ONNX's: the first concerns results that are floats of 8 bits, the second float8e8m0. The
+    conversions stand in lib/IR/Cast.cpp.
+  }];
+}
+
+def Dlc_BitCastOp : Dlc_Elementwise<"bit_cast", (ins AnyTensor:$x, TypeAttr:$to), "", "return b.bitCast(operands[0], getTo());"> {
+  let resultRule = "ElementRule::Attribute";
+  let summary = "The same bits as another element type of the same width";
 }
 
 // Before opset 7, the second operand of an operator is put at given axes of the first one.

@@ -37,7 +37,7 @@ public:
   mlir::Value filled(mlir::RankedTensorType type, mlir::TypedAttr value);
   /// The same tensor with each element rounded to the (float) element type of `type`.
   mlir::Value truncated(mlir::Value tensor, mlir::RankedTensorType type);
-  /// One loop nest over the result: `body` gets the element indices and returns the element in the storage type.
+  /// One loop nest over the result (over its bytes, where it is packed): `body` gets the element indices and returns the element in the storage type.
   mlir::Value generate(mlir::RankedTensorType type, llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::ValueRange)> body);
 
 private:

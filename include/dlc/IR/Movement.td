@@ -72,6 +72,15 @@ def Dlc_TransposeOp : Dlc_Movement<"transpose", (ins AnyTensor:$x, OptionalAttr<
   let summary = "result dim i = x dim perm[i]; all axes reversed where `perm` is missing";
 }
 
+def Dlc_UnpackOp : Dlc_Movement<"unpack", (ins AnyTensor:$x), ["form", "role", "lower", "expand"]> {
+  let summary = "One byte an element from a tensor of layout #dlc.packed: how 4-bit and 2-bit inputs come into a module";
+  let description = [{ Tensors of other than one axis are reshaped, before and behind. }];
+}
+
+def Dlc_PackOp : Dlc_Movement<"pack", (ins AnyTensor:$x), ["form", "role", "lower", "expand"]> {
+  let summary = "The reverse of dlc.unpack, for outputs; computes whole bytes, so that no two tiles write to one";
+}
+
 def Dlc_ConstantOfShapeOp : Dlc_Movement<"constant_of_shape", (ins AnyTensor:$shape, AnyAttr:$value), ["form", "readsData", "expand"]> {
   let summary = "Every element is `value` (elements attribute with one element); expands into a constant and expand";
 }

@@ -10,10 +10,23 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include <optional>
 
 namespace dlc {
 
-/// Elements compute in MLIR's signless types; `type` is the tensor's own element type (f32, i64, ui8, i1 = bool ...).
+/// To which power of two a conversion to float8e8m0 rounds.
+enum class PowerRounding { Up, Down, Nearest };
+/// The rounding with this name in ONNX.
+std::optional<PowerRounding> parsePowerRounding(llvm::StringRef name);
+
+/// What a conversion does where the type does not hold the value.
+struct CastRule {
+  bool saturate = true; // to floats of 8 bits: the nearest finite number instead of infinity or NaN
+  PowerRounding rounding = PowerRounding::Up;
+};
+
+/// Elements compute in MLIR's signless types; `type` is the tensor's own element type (f32, i64, ui8, i1 = bool ...). Elements of
+/// 4 and 2 bits and floats of 8 bits are what memory holds: i8 (storageElementType).
 class Scalar {
 public:
   Scalar() = default;
@@ -46,8 +59,13 @@ public:
   Scalar constant(double value, const Scalar &like);
   /// The one element that a splat repeats.
   Scalar constant(mlir::DenseElementsAttr splat);
-  /// Conversion as ONNX Cast: floats truncate towards zero, everything but 0 is true.
-  Scalar cast(const Scalar &x, mlir::Type to);
+  /// An element of a tensor, given what memory holds, and back.
+  Scalar load(mlir::Value stored, mlir::Type elementType);
+  mlir::Value store(const Scalar &x);
+  /// Conversion as ONNX Cast: floats truncate towards zero, everything but 0 is true; see Cast.cpp.
+  Scalar cast(const Scalar &x, mlir::Type to, CastRule rule = {});
+  /// The same bits as another type of the same width.
+  Scalar bitCast(const Scalar &x, mlir::Type to);
   /// Where the element stands along an axis of the result, as an int64. Inside a linalg.generic only.
   Scalar index(int64_t axis);
 

@@ -59,7 +59,7 @@ public:
   llvm::FailureOr<llvm::SmallVector<DimExpr>> sizes(unsigned i, llvm::StringRef what);
 
   //===--- results ---===//
-  void setResult(unsigned i, mlir::Type elementType, llvm::ArrayRef<DimExpr> dims);
+  void setResult(unsigned i, mlir::Type elementType, llvm::ArrayRef<DimExpr> dims, mlir::Attribute layout = {});
   void setValues(unsigned i, llvm::ArrayRef<DimExpr> values);
   void setNumbers(unsigned i, llvm::ArrayRef<DimValue> values);
 

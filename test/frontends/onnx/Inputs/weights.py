@@ -51,6 +51,13 @@ def models():
     largest = {T.UINT8: 2**8 - 1, T.UINT16: 2**16 - 1, T.UINT32: 2**32 - 1, T.UINT64: 2**64 - 1}
     unsigned = [typed(kind, f"w{kind}", (1, most)) for kind, most in largest.items()]
     yield "typed", model(*signed, *unsigned, typed(T.BOOL, "wb", (1, 0))), []
+    codes = [T(name=f"w{kind}", data_type=kind, dims=[2], int32_data=[0x38, 0xC0])
+             for kind in (T.FLOAT8E4M3FN, T.FLOAT8E4M3FNUZ, T.FLOAT8E5M2, T.FLOAT8E5M2FNUZ, T.FLOAT8E8M0)]
+    packed = [T(name=f"w{kind}", data_type=kind, dims=[3], int32_data=[0x81, 0xF7]) for kind in (T.INT4, T.UINT4, T.FLOAT4E2M1)]
+    packed += [T(name=f"w{kind}", data_type=kind, dims=[5], raw_data=b"\xb1\xfe") for kind in (T.INT2, T.UINT2)]
+    narrow = model(*codes, *packed, T(name="long", data_type=T.INT4, dims=[1000], raw_data=b"\x21" * 500))
+    narrow.opset_import[0].version = 25
+    yield "narrow", narrow, []
     raw = [numpy_helper.from_array(np.array(v), f"w{i}") for i, v in enumerate([np.float32([1, -2]), [True, False, True], np.int64(7), np.zeros((0, 3), np.float32)])]
     raw[1].raw_data = b"\x01\x00\x80"
     yield "raw", model(*raw), []
@@ -80,7 +87,7 @@ def models():
     yield "huge", model(T(name="w", data_type=T.FLOAT, dims=[2**62, 2**62], raw_data=b"\0" * 16)), []
     yield "does_not_fit", model(T(name="w", data_type=T.UINT8, dims=[2], int32_data=[1, 256])), []
     yield "string", model(helper.make_tensor("w", T.STRING, [1], [b"a"])), []
-    yield "int4", model(T(name="w", data_type=T.INT4, dims=[2], raw_data=b"\0")), []
+    yield "int4", model(T(name="w", data_type=T.INT4, dims=[3], raw_data=b"\0")), []
     yield "no_type", model(T(name="w", data_type=77, dims=[2], raw_data=b"\0")), []
     values = typed(T.FLOAT, values=(1.0,))
     yield "sparse", model(sparse=[helper.make_sparse_tensor(values, typed(T.INT64, "i", (0,)), [4])]), []
