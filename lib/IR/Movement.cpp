@@ -216,7 +216,7 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   // Sizes that multiply to the operand's as expressions are what they say, also those read from data: none is -1.
   bool anyNegative = llvm::any_of(dims, [](DimExpr dim) { return dim.getConstant().value_or(0) < 0; });
   if (getAllowzero() && !anyNegative && provablyEqual(productOfDims(c, x), productOfDims(c, dims))) {
-    context.setResult(0, context.elementType(0), dims);
+    context.setResult(0, context.elementType(0), dims, layoutOf(getX().getType()));
     keepValues(context);
     return success();
   }
