@@ -98,8 +98,8 @@ static void importMod(NodeReader &n) {
   Type type = NodeReader::elementTypeOf(x);
   if (n.getFlag("fmod", false))
     return n.setOutput(0, n.make<FmodOp>(type, x, y));
-  if (!isa<IntegerType>(type))
-    return n.failInput(0, Twine("its ") + n.describeInput(0) + " is " + typeName(type) + ", for which its attribute 'fmod' must be 1");
+  if (!isa<IntegerType>(type) && n.getVersion() < 28)
+    return n.failInput(0, Twine("its ") + n.describeInput(0) + " is " + typeName(type) + ", for which its attribute 'fmod' must be 1 before opset 28");
   n.setOutput(0, n.make<ModOp>(type, x, y));
 }
 

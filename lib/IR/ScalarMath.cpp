@@ -93,6 +93,11 @@ Scalar remainder(const Scalar &x, const Scalar &y) {
 
 Scalar modulo(const Scalar &x, const Scalar &y) {
   Scalar rest = remainder(x, y);
+  if (x.isFloat()) { // a 0 has y's sign too
+    Scalar zero = number(0, x), signedZero = x.with(math::CopySignOp::create(x.b(), x.getLoc(), zero.getValue(), y.getValue()));
+    Scalar signsDiffer = (rest < zero) ^ (y < zero);
+    return select(rest == zero, signedZero, select(signsDiffer, rest + y, rest));
+  }
   if (x.isUnsigned())
     return rest;
   Scalar zero = number(0, x);

@@ -15,8 +15,8 @@ namespace dlc {
 Scalar widened(const Scalar &x);
 
 Scalar operator^(const Scalar &x, const Scalar &y);
-/// The remainder with the sign of the dividend (as C's % and fmod), and with that of the divisor (integers only). A run that
-/// divides an integer by 0 fails.
+/// The remainder with the sign of the dividend (as C's % and fmod), and with that of the divisor. A run that divides an integer by
+/// 0 fails.
 Scalar remainder(const Scalar &x, const Scalar &y);
 Scalar modulo(const Scalar &x, const Scalar &y);
 /// Integers. A shift by less than 0, or by all bits or more, leaves only copies of the sign bit (right) or zeros.
