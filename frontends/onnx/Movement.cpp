@@ -192,41 +192,56 @@ static void oneHot(NodeReader &n) {
   n.setOutput(0, n.make<WhereOp>(type, n.make<EqualOp>(boolean, place, classes), value(1), value(0)));
 }
 
+namespace {
+/// What DepthToSpace and SpaceToDepth have in common.
+struct Blocks {
+  int64_t size = 1;        // of a square, along each side
+  bool depthFirst = false; // of the old depth axis, the new one runs slowest (CRD), not fastest (DCR)
+};
+} // namespace
+
+static std::optional<Blocks> readBlocks(NodeReader &n) {
+  int64_t size = n.getInt("blocksize", 0);
+  std::string mode = n.findString("mode").value_or("DCR");
+  if (mode != "DCR" && mode != "CRD")
+    n.fail(Twine("its attribute 'mode' is '") + mode + "'; it must be 'DCR' or 'CRD'");
+  if (size < 1 || size > INT16_MAX)
+    n.fail(Twine("its attribute 'blocksize' is ") + Twine(size) + "; it must be positive and fit 15 bits");
+  return n.failed() ? std::nullopt : std::optional(Blocks{size, mode == "CRD"});
+}
+
 /// Blocks of the depth axis become squares of an image, or the other way round: an image [n, c, h, w] with all axes of the squares
 /// apart, in another order.
 static void depthToSpace(NodeReader &n) {
   Value x = n.input(0);
   Type type = n.elementType(0), index = n.b().getI64Type();
-  int64_t block = n.getInt("blocksize", 0);
-  std::string mode = n.getVersion() < 11 ? "DCR" : n.findString("mode").value_or("DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return n.fail(Twine("its attribute 'mode' is '") + mode + "'; it must be 'DCR' or 'CRD'");
-  if (block < 1 || block > INT16_MAX)
-    return n.fail(Twine("its attribute 'blocksize' is ") + Twine(block) + "; it must be positive and fit 15 bits");
+  std::optional<Blocks> blocks = readBlocks(n);
+  if (!blocks)
+    return;
+  auto [block, depthFirst] = *blocks;
   Value size = n.ints({block}), depth = n.make<DivOp>(index, dimsBetween(n, x, 1, 2), n.ints({block * block}));
   Value batch = dimsBetween(n, x, 0, 1), height = dimsBetween(n, x, 2, 3), width = dimsBetween(n, x, 3);
-  bool depthFirst = mode == "CRD";
   SmallVector<Value> apart = depthFirst ? SmallVector<Value>{batch, depth, size, size, height, width}
                                         : SmallVector<Value>{batch, size, size, depth, height, width};
   SmallVector<int64_t> perm = depthFirst ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3} : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
   SmallVector<Value> together{batch, depth, n.make<MulOp>(index, height, size), n.make<MulOp>(index, width, size)};
-  Value blocks = reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0));
-  Value moved = n.make<TransposeOp>(type, blocks, n.b().getDenseI64ArrayAttr(perm));
+  Value moved = n.make<TransposeOp>(type, reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0)), n.b().getDenseI64ArrayAttr(perm));
   n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
 }
 
 static void spaceToDepth(NodeReader &n) {
   Value x = n.input(0);
   Type type = n.elementType(0), index = n.b().getI64Type();
-  int64_t block = n.getInt("blocksize", 0);
-  if (block < 1 || block > INT16_MAX)
-    return n.fail(Twine("its attribute 'blocksize' is ") + Twine(block) + "; it must be positive and fit 15 bits");
+  std::optional<Blocks> blocks = readBlocks(n);
+  if (!blocks)
+    return;
+  auto [block, depthFirst] = *blocks;
   Value size = n.ints({block}), batch = dimsBetween(n, x, 0, 1), depth = dimsBetween(n, x, 1, 2);
   Value height = n.make<DivOp>(index, dimsBetween(n, x, 2, 3), size), width = n.make<DivOp>(index, dimsBetween(n, x, 3), size);
   SmallVector<Value> apart{batch, depth, height, size, width, size};
   SmallVector<Value> together{batch, n.make<MulOp>(index, depth, n.ints({block * block})), height, width};
-  Value squares = reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0));
-  Value moved = n.make<TransposeOp>(type, squares, n.b().getDenseI64ArrayAttr({0, 3, 5, 1, 2, 4}));
+  SmallVector<int64_t> perm = depthFirst ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4} : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
+  Value moved = n.make<TransposeOp>(type, reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0)), n.b().getDenseI64ArrayAttr(perm));
   n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
 }
 
