@@ -898,7 +898,7 @@ def shape(d):
 def blocks(d):
     size = d.between(1, 3)
     attributes = {"blocksize": size}
-    if d.op == "DepthToSpace" and d.opset >= 11 and d.chance(0.7):
+    if "mode" in d.schema.attributes and d.chance(0.7):
         attributes["mode"] = d.pick(["DCR", "CRD"])
 
     def arrays():
