@@ -13,18 +13,19 @@ namespace dlc {
 /// The float type that sums of `type` are made in.
 static Type typeOfSums(NodeReader &n, Type type) { return type.getIntOrFloatBitWidth() < 32 ? Type(n.b().getF32Type()) : type; }
 
-/// x with the maximum along `axis` taken out, so that nothing overflows, and the exponentials of that and their sum.
+/// x with the maximum along `axis` taken out, so that nothing overflows, and the exponentials of that and their sum. In the declared
+/// type: Attention says of its softmax that it is computed in no other precision unless an attribute asks for one.
 static Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm) {
-  Type type = NodeReader::elementTypeOf(x), wide = typeOfSums(n, type);
+  Type type = NodeReader::elementTypeOf(x);
   auto reduce = [&](Value value, ReduceKind kind) {
-    return n.make<ReduceOp>(wide, value, kind, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
+    return n.make<ReduceOp>(type, value, kind, SmallVector<int64_t>{axis}, /*keepdims=*/true, /*allAxes=*/false);
   };
-  x = n.cast(x, wide);
-  Value shifted = n.make<SubOp>(wide, x, reduce(x, ReduceKind::Max));
-  Value exponentials = n.make<ExpOp>(wide, shifted);
+  Value shifted = n.make<SubOp>(type, x, reduce(x, ReduceKind::Max));
+  Value exponentials = n.make<ExpOp>(type, shifted);
   Value sum = reduce(exponentials, ReduceKind::Sum);
-  Value result = logarithm ? n.make<SubOp>(wide, shifted, n.make<LogOp>(wide, sum)) : n.make<DivOp>(wide, exponentials, sum);
-  return n.cast(result, type);
+  if (logarithm)
+    return n.make<SubOp>(type, shifted, n.make<LogOp>(type, sum));
+  return n.make<DivOp>(type, exponentials, sum);
 }
 
 /// 1 at the first of the largest elements along `axis`, else 0. A NaN is larger than all numbers.

@@ -107,7 +107,7 @@ func.func @arg(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>) -> tensor<*xi64> {
 // Sizes that are data are tested before anything relies on them.
 // CHECK-LABEL: func.func @sizes
 // CHECK: dlc.check <select_lt("s[0]", 0, 0, 1)>, <"s[0]">, <0>, "the shape of Expand holds the negative size {0}"
-// CHECK: dlc.check {{.*}} "the shape has more elements than memory can hold"
+// CHECK: dlc.check {{.*}} "the shape of Expand has more elements than memory can hold"
 func.func @sizes(%x: tensor<f32>, %s: tensor<2xi64> {dlc.name = "s"}) -> tensor<*xf32> {
   %0 = dlc.expand %x, %s : (tensor<f32>, tensor<2xi64>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
