@@ -145,7 +145,7 @@ func.func @table(%x: tensor<?x6xf32, #dlc.info<[n, 6]>>) -> tensor<*xi64> {
 // CHECK: %[[V:.*]] = dlc.constant<dense<[0, 1, 2]> : tensor<3xi64>>
 // CHECK: dlc.check <select_lt("count[0]", 0, 0, 1)>, <"count[0]">, <0>, "the shape of Iota holds the negative size {0}"
 // CHECK: dlc.iota {{.*}} -> tensor<?xi64, #dlc.info<["count[0]"]>>
-// CHECK: return %{{.*}}, %[[V]]
+// CHECK: return %{{.*}}, %[[V]],
 func.func @iota(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>, %count: tensor<1xi64> {dlc.name = "count"}) -> (tensor<*xi64>, tensor<*xi64>, tensor<*xi64>) {
   %shape = dlc.shape %x {start = 0 : i64} : (tensor<?x3xf32, #dlc.info<[n, 3]>>) -> tensor<*xi64>
   %0 = dlc.iota %shape {axis = -1 : i64} : (tensor<*xi64>) -> tensor<*xi64>
