@@ -245,7 +245,94 @@ static void spaceToDepth(NodeReader &n) {
   n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
 }
 
+/// The pads are attributes before version 11.
+static void pad(NodeReader &n) {
+  Value x = n.input(0), pads, value, axes;
+  Type type = n.elementType(0);
+  std::string mode = n.findString("mode").value_or("constant");
+  if (n.getVersion() < 11) {
+    std::optional<SmallVector<int64_t>> given = n.findInts("pads");
+    if (!given)
+      return n.fail("its attribute 'pads' is missing");
+    pads = n.ints(*given);
+    value = n.scalar(n.getFloat("value", 0), type);
+  } else {
+    pads = n.input(1);
+    value = n.optionalInput(2);
+    axes = n.optionalInput(3);
+  }
+  if (!value)
+    value = n.scalar(0, type);
+  n.setOutput(0, n.make<PadOp>(type, x, pads, value, axes, n.b().getStringAttr(mode), ArrayAttr(), ArrayAttr()));
+}
+
+static void tile(NodeReader &n) { n.setOutput(0, n.make<TileOp>(n.elementType(0), n.input(0), n.input(1), ArrayAttr())); }
+
+static void gatherElements(NodeReader &n) {
+  n.setOutput(0, n.make<GatherElementsOp>(n.elementType(0), n.input(0), n.input(1), n.getInt("axis", 0)));
+}
+
+static void gatherND(NodeReader &n) {
+  n.setOutput(0, n.make<GatherNDOp>(n.elementType(0), n.input(0), n.input(1), n.getInt("batch_dims", 0)));
+}
+
+/// How updates combine with what is there; null where they replace it.
+static ReduceKindAttr reduction(NodeReader &n) {
+  std::string name = n.findString("reduction").value_or("none");
+  MLIRContext *context = n.b().getContext();
+  if (name == "add")
+    return ReduceKindAttr::get(context, ReduceKind::Sum);
+  if (name == "mul")
+    return ReduceKindAttr::get(context, ReduceKind::Prod);
+  if (name == "max")
+    return ReduceKindAttr::get(context, ReduceKind::Max);
+  if (name == "min")
+    return ReduceKindAttr::get(context, ReduceKind::Min);
+  if (name != "none")
+    n.fail(Twine("its attribute 'reduction' is '") + name + "'; it must be 'none', 'add', 'mul', 'max' or 'min'");
+  return {};
+}
+
+static void scatterElements(NodeReader &n) {
+  IntegerAttr axis = n.b().getI64IntegerAttr(n.getInt("axis", 0));
+  n.setOutput(0, n.make<ScatterElementsOp>(n.elementType(0), n.input(0), n.input(1), n.input(2), axis, reduction(n)));
+}
+
+static void scatterND(NodeReader &n) {
+  n.setOutput(0, n.make<ScatterNDOp>(n.elementType(0), n.input(0), n.input(1), n.input(2), reduction(n)));
+}
+
+/// Each step and sequence, the first two axes in either order, is picked from where it comes from: of the first `length` steps
+/// the one at length - 1 - step.
+static void reverseSequence(NodeReader &n) {
+  Value x = n.input(0);
+  Type type = n.elementType(0), index = n.b().getI64Type(), boolean = n.b().getI1Type();
+  int64_t batch = n.getInt("batch_axis", 1), time = n.getInt("time_axis", 0);
+  if (!(batch == 0 && time == 1) && !(batch == 1 && time == 0))
+    return n.fail(Twine("its attributes 'batch_axis' and 'time_axis' are ") + Twine(batch) + " and " + Twine(time) + "; one must be 0 and the other 1");
+  Value shape = dimsBetween(n, x, 0, 2), lengths = reshapeExactly(n, n.input(1), dimsBetween(n, x, batch, batch + 1));
+  if (batch == 0)
+    lengths = n.make<UnsqueezeOp>(index, lengths, SmallVector<int64_t>{1});
+  Value step = n.make<IotaOp>(index, shape, time);
+  Value mirrored = n.make<SubOp>(index, n.make<SubOp>(index, lengths, n.scalar(1, index)), step);
+  Value from = n.make<WhereOp>(index, n.make<LessOp>(boolean, step, lengths), mirrored, step);
+  auto tuples = [&](Value indices) { return n.make<UnsqueezeOp>(index, indices, SmallVector<int64_t>{-1}); };
+  if (batch == 0)
+    return n.setOutput(0, n.make<GatherNDOp>(type, x, tuples(from), /*batchDims=*/1));
+  SmallVector<Value> both{tuples(from), tuples(n.make<IotaOp>(index, shape, batch))};
+  n.setOutput(0, n.make<GatherNDOp>(type, x, n.make<ConcatOp>(index, both, -1), /*batchDims=*/0));
+}
+
+static void col2im(NodeReader &n) {
+  auto ints = [&](StringRef name) -> DenseI64ArrayAttr {
+    std::optional<SmallVector<int64_t>> given = n.findInts(name);
+    return given ? n.b().getDenseI64ArrayAttr(*given) : DenseI64ArrayAttr();
+  };
+  n.setOutput(0, n.make<Col2ImOp>(n.elementType(0), n.input(0), n.input(1), n.input(2), ints("dilations"), ints("pads"), ints("strides"), ArrayAttr()));
+}
+
 void addMovementOps(OpTable &t) {
+  t.add("Col2Im", 18, col2im);
   t.add("Concat", 4, concat);
   t.add("DepthToSpace", 1, depthToSpace);
   t.add("EyeLike", 9, eyeLike);
@@ -255,6 +342,14 @@ void addMovementOps(OpTable &t) {
   t.add("Expand", 8, [](NodeReader &n) { n.setOutput(0, n.make<ExpandOp>(n.elementType(0), n.input(0), n.input(1))); });
   t.add("Flatten", 1, [](NodeReader &n) { n.setOutput(0, n.make<FlattenOp>(n.elementType(0), n.input(0), n.getInt("axis", 1))); });
   t.add("Gather", 1, gather);
+  t.add("GatherElements", 11, gatherElements);
+  t.add("GatherND", 11, gatherND);
+  t.add("Pad", 2, pad);
+  t.add("ReverseSequence", 10, reverseSequence);
+  t.add("Scatter", 9, scatterElements);
+  t.add("ScatterElements", 11, scatterElements);
+  t.add("ScatterND", 11, scatterND);
+  t.add("Tile", 6, tile);
   t.add("Reshape", 5, reshape);
   t.add("Shape", 1, shape);
   t.add("Size", 1, [](NodeReader &n) { n.setOutput(0, n.make<SizeOp>(n.b().getI64Type(), n.input(0))); });

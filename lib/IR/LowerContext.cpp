@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "dlc/IR/LowerContext.h"
+#include "dlc/IR/KernelOps.h"
+#include "dlcrt/kernel_abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -59,6 +62,27 @@ Value LowerContext::generate(RankedTensorType type, llvm::function_ref<Value(OpB
         linalg::YieldOp::create(inner, loc, body(inner, indices));
       });
   return generic.getResult(0);
+}
+
+DataIndex makeDataIndex(OpBuilder &b, Location loc, Value raw, Value size) {
+  Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), raw);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
+  index = arith::SelectOp::create(b, loc, isNegative, arith::AddIOp::create(b, loc, index, size), index);
+  // Unsigned: what is still negative is too large as well.
+  return {index, arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, size)};
+}
+
+Value extractOrRaise(OpBuilder &b, Location loc, Value isInside, Value tensor, ValueRange at) {
+  auto branch = scf::IfOp::create(
+      b, loc, isInside,
+      [&](OpBuilder &then, Location) { scf::YieldOp::create(then, loc, tensor::ExtractOp::create(then, loc, tensor, at).getResult()); },
+      [&](OpBuilder &otherwise, Location) {
+        RaiseOp::create(otherwise, loc, DLCRT_KERNEL_INDEX_OUT_OF_RANGE);
+        TypedAttr zero = otherwise.getZeroAttr(cast<RankedTensorType>(tensor.getType()).getElementType());
+        scf::YieldOp::create(otherwise, loc, arith::ConstantOp::create(otherwise, loc, zero).getResult());
+      });
+  return branch.getResult(0);
 }
 
 } // namespace dlc

@@ -107,6 +107,85 @@ FailureOr<SmallVector<Value>> ConcatOp::lower(LowerContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
+// Indices that are data
+//===----------------------------------------------------------------------===//
+
+/// Operand i holds int32 or int64 indices. Those that are known must be on their axis, which for index k is axis
+/// first + k % sizes.size(); those of a run are checked by the kernel.
+static LogicalResult checkIndices(ShapeContext &context, unsigned i, int64_t first, ArrayRef<DimExpr> sizes) {
+  Type type = context.elementType(i);
+  if (!type.isInteger(64) && !type.isInteger(32))
+    return context.emitError() << "indices must be int32 or int64, not " << type;
+  for (auto [k, index] : llvm::enumerate(context.values(i))) {
+    std::optional<int64_t> at = index ? index.getConstant() : std::nullopt, size = sizes[k % sizes.size()].getConstant();
+    if (at && size && (*at < -*size || *at >= *size))
+      return context.emitError() << "index " << *at << " is outside axis " << first + k % sizes.size() << ", which has " << *size << " entries";
+  }
+  return success();
+}
+
+/// The size of the last axis of operand i: how many axes a tuple of indices decides on, 1 .. most.
+static FailureOr<int64_t> tupleSize(ShapeContext &context, unsigned i, int64_t most) {
+  if (context.rank(i) == 0)
+    return context.emitError() << "the indices have no axis; the last one must hold tuples of indices", failure();
+  std::optional<int64_t> size = context.dims(i).back().getConstant();
+  if (!size)
+    return context.emitError() << "the last axis of the indices has the size " << toString(context.dims(i).back())
+                               << ", which must be known when compiling; fix it with --dim",
+           failure();
+  if (*size < 1 || *size > most)
+    return context.emitError() << "the last axis of the indices has " << *size << " entries; it must have 1 to " << most
+                               << ", as many as there are axes to decide on",
+           failure();
+  return *size;
+}
+
+/// Operand i, `what`, must have these dims.
+static LogicalResult requireDims(ShapeContext &context, unsigned i, StringRef what, ArrayRef<DimExpr> dims) {
+  SmallVector<DimExpr> own = context.dims(i);
+  if (own.size() != dims.size())
+    return context.emitError() << what << " must have " << dims.size() << " axes, not " << own.size();
+  for (auto [d, pair] : llvm::enumerate(llvm::zip_equal(own, dims)))
+    if (failed(context.requireEqual(std::get<0>(pair), std::get<1>(pair), what + Twine(" must have size {1} on axis ") + Twine(d) + ", not {0}")))
+      return failure();
+  return success();
+}
+
+/// Indices with an axis for each of x's, and no more entries along any but the one that they decide on.
+static LogicalResult requireIndicesInside(ShapeContext &context, int64_t axis) {
+  SmallVector<DimExpr> x = context.dims(0), indices = context.dims(1);
+  if (x.size() != indices.size())
+    return context.emitError() << "the indices must have as many axes as the operand, which has " << x.size() << ", not " << indices.size();
+  DimExpr zero = constantDim(context.getContext(), 0), one = constantDim(context.getContext(), 1);
+  for (auto [d, pair] : llvm::enumerate(llvm::zip_equal(x, indices)))
+    if (auto [size, count] = pair; static_cast<int64_t>(d) != axis &&
+                                   failed(context.require(selectLtDims(size, count, zero, one), count, size,
+                                                          "the indices have {0} entries on axis " + Twine(d) + ", the operand {1}")))
+      return failure();
+  return success();
+}
+
+/// Where a known index points in a list of as many values; nothing where it is not known.
+static std::optional<int64_t> knownPlace(DimExpr index, int64_t count) {
+  std::optional<int64_t> at = index ? index.getConstant() : std::nullopt;
+  return at && *at < 0 ? *at + count : at;
+}
+
+/// The values of a list that known indices pick, for a result with these elements.
+static void setPickedValues(ShapeContext &context) {
+  ArrayRef<DimExpr> values = context.values(0);
+  if (context.rank(0) != 1 || values.empty())
+    return;
+  SmallVector<DimExpr> picked;
+  for (DimExpr index : context.values(1)) {
+    std::optional<int64_t> at = knownPlace(index, values.size());
+    picked.push_back(at ? values[*at] : DimExpr());
+  }
+  if (!llvm::all_of(picked, [](DimExpr e) { return !e; }))
+    context.setValues(0, picked);
+}
+
+//===----------------------------------------------------------------------===//
 // Gather
 //===----------------------------------------------------------------------===//
 
@@ -114,9 +193,6 @@ Form GatherOp::form() { return Form::Lower; }
 Role GatherOp::role() { return Role::Movement; }
 
 LogicalResult GatherOp::shape(ShapeContext &context) {
-  Type index = context.elementType(1);
-  if (!index.isInteger(64) && !index.isInteger(32))
-    return context.emitError() << "indices must be int32 or int64, not " << index;
   FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
   if (failed(axis))
     return failure();
@@ -125,20 +201,9 @@ LogicalResult GatherOp::shape(ShapeContext &context) {
   llvm::append_range(dims, indices);
   dims.append(x.begin() + *axis + 1, x.end());
   context.setResult(0, context.elementType(0), dims);
-
-  // Indices that are constant must fit; those of a run are checked by the kernel.
-  ArrayRef<DimExpr> picks = context.values(1), values = context.values(0);
-  std::optional<int64_t> size = x[*axis].getConstant();
-  SmallVector<DimExpr> picked;
-  for (DimExpr pick : picks) {
-    std::optional<int64_t> at = pick ? pick.getConstant() : std::nullopt;
-    if (at && size && (*at < -*size || *at >= *size))
-      return context.emitError() << "index " << *at << " is outside axis " << *axis << ", which has " << *size << " entries";
-    if (at && size && x.size() == 1 && !values.empty())
-      picked.push_back(values[*at < 0 ? *at + *size : *at]);
-  }
-  if (!picked.empty() && picked.size() == picks.size())
-    context.setValues(0, picked);
+  if (failed(checkIndices(context, 1, *axis, x[*axis])))
+    return failure();
+  setPickedValues(context);
   return success();
 }
 
@@ -146,26 +211,286 @@ FailureOr<SmallVector<Value>> GatherOp::lower(LowerContext &context) {
   Location loc = getLoc();
   int64_t axis = getAxis(), indexRank = context.operandType(1).getRank();
   Value size = context.dim(dimsOf(context.operandType(0))[axis]);
-  Type element = storageType(context.resultType()).getElementType();
   auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
     Value raw = tensor::ExtractOp::create(b, loc, context.operand(1), indices.slice(axis, indexRank));
-    Value index = arith::IndexCastOp::create(b, loc, b.getIndexType(), raw);
-    Value zero = indexConstant(b, loc, 0);
-    Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index, zero);
-    index = arith::SelectOp::create(b, loc, isNegative, arith::AddIOp::create(b, loc, index, size), index);
-    // Unsigned: what is still negative is too large as well.
-    Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, size);
+    auto [index, isInside] = makeDataIndex(b, loc, raw, size);
+    SmallVector<Value> at(indices.take_front(axis));
+    at.push_back(index);
+    llvm::append_range(at, indices.drop_front(axis + indexRank));
+    return extractOrRaise(b, loc, isInside, context.operand(0), at);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+Form GatherElementsOp::form() { return Form::Lower; }
+Role GatherElementsOp::role() { return Role::Movement; }
+
+LogicalResult GatherElementsOp::shape(ShapeContext &context) {
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  if (failed(requireIndicesInside(context, *axis)) || failed(checkIndices(context, 1, *axis, context.dims(0)[*axis])))
+    return failure();
+  context.setResult(0, context.elementType(0), context.dims(1));
+  setPickedValues(context);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> GatherElementsOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  Value size = context.dim(dimsOf(context.operandType(0))[getAxis()]);
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    auto [index, isInside] = makeDataIndex(b, loc, tensor::ExtractOp::create(b, loc, context.operand(1), indices), size);
+    SmallVector<Value> at(indices);
+    at[getAxis()] = index;
+    return extractOrRaise(b, loc, isInside, context.operand(0), at);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+Form GatherNDOp::form() { return Form::Lower; }
+Role GatherNDOp::role() { return Role::Movement; }
+
+LogicalResult GatherNDOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), indices = context.dims(1);
+  int64_t rank = x.size(), batch = getBatchDims();
+  if (batch < 0 || batch >= std::min<int64_t>(rank, indices.size()))
+    return context.emitError() << "batch_dims is " << batch << "; it must be at least 0 and less than the axes of the operand (" << rank
+                               << ") and of the indices (" << indices.size() << ")";
+  FailureOr<int64_t> tuple = tupleSize(context, 1, rank - batch);
+  if (failed(tuple) || failed(checkIndices(context, 1, batch, ArrayRef(x).slice(batch, *tuple))))
+    return failure();
+  for (int64_t d = 0; d != batch; ++d)
+    if (failed(context.requireEqual(x[d], indices[d], "the operand and the indices differ on axis " + Twine(d) + ", which they have in common: {0} and {1}")))
+      return failure();
+  SmallVector<DimExpr> dims(indices.begin(), indices.end() - 1);
+  dims.append(x.begin() + batch + *tuple, x.end());
+  context.setResult(0, context.elementType(0), dims);
+  setPickedValues(context);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> GatherNDOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  RankedTensorType indexType = context.operandType(1);
+  SmallVector<DimExpr> x = dimsOf(context.operandType(0));
+  int64_t batch = getBatchDims(), tuple = indexType.getShape().back();
+  SmallVector<Value> sizes;
+  for (int64_t d = 0; d != tuple; ++d)
+    sizes.push_back(context.dim(x[batch + d]));
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    SmallVector<Value> at(indices.take_front(batch)), from(indices.take_front(indexType.getRank() - 1));
+    Value isInside;
+    for (auto [d, size] : llvm::enumerate(sizes)) {
+      from.push_back(indexConstant(b, loc, d));
+      DataIndex next = makeDataIndex(b, loc, tensor::ExtractOp::create(b, loc, context.operand(1), from), size);
+      from.pop_back();
+      at.push_back(next.index);
+      isInside = isInside ? arith::AndIOp::create(b, loc, isInside, next.isInside) : next.isInside;
+    }
+    llvm::append_range(at, indices.drop_front(indexType.getRank() - 1));
+    return extractOrRaise(b, loc, isInside, context.operand(0), at);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+//===----------------------------------------------------------------------===//
+// Scatter
+//===----------------------------------------------------------------------===//
+
+Form ScatterElementsOp::form() { return Form::Kernel; }
+Role ScatterElementsOp::role() { return Role::Movement; }
+Form ScatterNDOp::form() { return Form::Kernel; }
+Role ScatterNDOp::role() { return Role::Movement; }
+
+/// What both have in common: the result is like x, and shape vectors may be put together by scatters.
+static LogicalResult shapeScatter(ShapeContext &context, std::optional<ReduceKind> kind) {
+  if (context.elementType(0) != context.elementType(2))
+    return context.emitError() << "the operand and the updates have the element types " << context.elementType(0) << " and "
+                               << context.elementType(2) << "; they must be equal (ONNX never converts: insert a Cast)";
+  context.setResult(0, context.elementType(0), context.dims(0));
+  std::optional<int64_t> count = context.rank(0) == 1 ? context.dims(0)[0].getConstant() : std::nullopt;
+  ArrayRef<DimExpr> indices = context.values(1), updates = context.values(2);
+  if (!count || *count > ShapeContext::kMaxValues || indices.empty() || llvm::is_contained(indices, DimExpr()))
+    return success();
+  SmallVector<DimExpr> values(context.values(0));
+  values.resize(*count);
+  for (auto [k, index] : llvm::enumerate(indices)) {
+    std::optional<int64_t> at = knownPlace(index, *count);
+    if (!at) // anywhere
+      return success();
+    DimExpr &value = values[*at], update = updates.empty() ? DimExpr() : updates[k];
+    if (!kind)
+      value = update;
+    else if (*kind == ReduceKind::Sum)
+      value = addDims(value, update);
+    else if (*kind == ReduceKind::Prod)
+      value = mulDims(value, update);
+    else
+      value = *kind == ReduceKind::Max ? maxDims(value, update) : minDims(value, update);
+  }
+  if (!llvm::all_of(values, [](DimExpr e) { return !e; }))
+    context.setValues(0, values);
+  return success();
+}
+
+static SmallVector<Value> lowerScatter(LowerContext &context, IntegerAttr axis, ReduceKindAttr kind) {
+  RankedTensorType type = context.resultType();
+  Value init = context.empty(type);
+  auto scatter = KernelScatterOp::create(context.b(), context.getLoc(), init.getType(), context.operand(0), context.operand(1),
+                                         context.operand(2), init, axis, kind, TypeAttr::get(type.getElementType()));
+  return {scatter.getResult()};
+}
+
+LogicalResult ScatterElementsOp::shape(ShapeContext &context) {
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  if (failed(requireIndicesInside(context, *axis)) || failed(checkIndices(context, 1, *axis, context.dims(0)[*axis])) ||
+      failed(requireDims(context, 2, "the updates", context.dims(1))))
+    return failure();
+  return shapeScatter(context, getKind());
+}
+
+FailureOr<SmallVector<Value>> ScatterElementsOp::lower(LowerContext &context) { return lowerScatter(context, getAxisAttr(), getKindAttr()); }
+
+LogicalResult ScatterNDOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), dims = context.dims(1);
+  FailureOr<int64_t> tuple = tupleSize(context, 1, x.size());
+  if (failed(tuple) || failed(checkIndices(context, 1, 0, ArrayRef(x).take_front(*tuple))))
+    return failure();
+  dims.pop_back();
+  dims.append(x.begin() + *tuple, x.end());
+  if (failed(requireDims(context, 2, "the updates", dims)))
+    return failure();
+  return shapeScatter(context, getKind());
+}
+
+FailureOr<SmallVector<Value>> ScatterNDOp::lower(LowerContext &context) { return lowerScatter(context, IntegerAttr(), getKindAttr()); }
+
+//===----------------------------------------------------------------------===//
+// Pad
+//===----------------------------------------------------------------------===//
+
+Form PadOp::form() { return Form::Lower; }
+Role PadOp::role() { return Role::Movement; }
+bool PadOp::readsData(unsigned operand) { return operand == 0 || (operand == 2 && getMode() == "constant"); }
+
+LogicalResult PadOp::shape(ShapeContext &context) {
+  if (!llvm::is_contained({"constant", "edge", "reflect", "wrap"}, getMode()))
+    return context.emitError() << "mode is '" << getMode() << "'; it must be constant, edge, reflect or wrap";
+  if (context.elementType(2) != context.elementType(0) || !(context.rank(2) == 0 || (context.rank(2) == 1 && context.dims(2)[0].isConstant(1))))
+    return context.emitError() << "the value to pad with must be one element of type " << context.elementType(0) << ", not "
+                               << toString(context.dims(2)) << " of " << context.elementType(2);
+  SmallVector<DimExpr> x = context.dims(0);
+  FailureOr<SmallVector<DimExpr>> pads = context.valuesOrRead(1, "pads");
+  if (failed(pads))
+    return failure();
+  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, x.size()));
+  if (getAxes()) {
+    FailureOr<SmallVector<int64_t>> given = constantOperand(context, 3, "axes");
+    if (failed(given) || failed(context.normalizeAxes(*given, x.size(), "axes")))
+      return failure();
+    axes = *given;
+  }
+  if (pads->size() != 2 * axes.size())
+    return context.emitError() << "pads has " << pads->size() << " entries; it must have two for each of " << axes.size() << " axes";
+  DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
+  SmallVector<DimExpr> dims(x), front(x.size(), zero), behind(x.size(), zero);
+  for (auto [k, axis] : llvm::enumerate(axes)) {
+    int64_t d = axis < 0 ? axis + x.size() : axis;
+    front[d] = (*pads)[k];
+    behind[d] = (*pads)[axes.size() + k];
+    dims[d] = addDims(addDims(x[d], front[d]), behind[d]);
+    if (lowerBound(dims[d]).value_or(-1) < 0 &&
+        failed(context.require(selectLtDims(dims[d], zero, zero, one), x[d], dims[d],
+                               "more is taken away from axis " + Twine(d) + " than its {0} elements: {1} would be left")))
+      return failure();
+    if (getMode() == "constant")
+      continue;
+    // What is repeated must be there.
+    DimExpr left = addDims(x[d], addDims(minDims(front[d], zero), minDims(behind[d], zero)));
+    DimExpr fits = selectLtDims(zero, left, one, selectEqDims(dims[d], zero, one, zero));
+    if (!(front[d] == zero && behind[d] == zero) &&
+        failed(context.require(fits, x[d], dims[d], "axis " + Twine(d) + " of {0} elements cannot be padded to {1}: it has no element to repeat")))
+      return failure();
+  }
+  context.setResult(0, context.elementType(0), dims);
+  setResolvedFrontAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(front.begin(), front.end())));
+  setResolvedBehindAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(behind.begin(), behind.end())));
+
+  ArrayRef<DimExpr> values = context.values(0), value = context.values(2);
+  std::optional<int64_t> size = x.size() == 1 ? dims[0].getConstant() : std::nullopt;
+  if (getMode() != "constant" || values.empty() || !size || *size > ShapeContext::kMaxValues || !front[0].getConstant())
+    return success();
+  SmallVector<DimExpr> padded;
+  for (int64_t i = 0, first = *front[0].getConstant(); i != *size; ++i)
+    padded.push_back(i >= first && i - first < static_cast<int64_t>(values.size()) ? values[i - first] : value.empty() ? DimExpr() : value[0]);
+  context.setValues(0, padded);
+  return success();
+}
+
+/// Where an element comes from that stands at `at` relative to the first of `size` > 0 elements, outside of which they are repeated.
+static Value repeatedIndex(OpBuilder &b, Location loc, StringRef mode, Value at, Value size) {
+  Value zero = indexConstant(b, loc, 0), one = indexConstant(b, loc, 1), last = arith::SubIOp::create(b, loc, size, one);
+  if (mode == "edge")
+    return arith::MaxSIOp::create(b, loc, arith::MinSIOp::create(b, loc, at, last), zero);
+  Value period = size;
+  if (mode == "reflect") // there and back; one element is its own mirror image
+    period = arith::MaxSIOp::create(b, loc, arith::AddIOp::create(b, loc, last, last), one);
+  Value rest = arith::RemSIOp::create(b, loc, at, period);
+  Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, rest, zero);
+  rest = arith::SelectOp::create(b, loc, isNegative, arith::AddIOp::create(b, loc, rest, period), rest);
+  return mode == "wrap" ? rest : Value(arith::MinSIOp::create(b, loc, rest, arith::SubIOp::create(b, loc, period, rest)));
+}
+
+FailureOr<SmallVector<Value>> PadOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  if (!getResolvedFront() || !getResolvedBehind())
+    return emitOpError("its pads are not resolved; run infer-shapes"), failure();
+  bool isConstant = getMode() == "constant";
+  DimExpr zero = constantDim(getContext(), 0);
+  SmallVector<DimExpr> x = dimsOf(context.operandType(0));
+  // For each axis that is padded: how far the result's indices are ahead, how many elements stay, and how many are gone before them.
+  struct Axis {
+    int64_t number;
+    Value ahead, size, gone;
+  };
+  SmallVector<Axis> padded;
+  for (auto [d, dim] : llvm::enumerate(x)) {
+    auto front = cast<DimExpr>((*getResolvedFront())[d]), behind = cast<DimExpr>((*getResolvedBehind())[d]);
+    if (front == zero && behind == zero)
+      continue;
+    DimExpr gone = minDims(front, zero);
+    DimExpr stay = addDims(dim, addDims(gone, minDims(behind, zero)));
+    if (isConstant)
+      padded.push_back({static_cast<int64_t>(d), context.dim(front), context.dim(dim), Value()});
+    else
+      padded.push_back({static_cast<int64_t>(d), context.dim(maxDims(front, zero)), context.dim(stay), context.dim(subDims(zero, gone))});
+  }
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    SmallVector<Value> at(indices);
+    Value isInside;
+    for (const Axis &axis : padded) {
+      Value &index = at[axis.number];
+      index = arith::SubIOp::create(b, loc, index, axis.ahead);
+      if (!isConstant) {
+        index = arith::AddIOp::create(b, loc, repeatedIndex(b, loc, getMode(), index, axis.size), axis.gone);
+        continue;
+      }
+      Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, index, axis.size); // unsigned: not negative either
+      isInside = isInside ? arith::AndIOp::create(b, loc, isInside, here) : here;
+    }
+    if (!isInside)
+      return tensor::ExtractOp::create(b, loc, context.operand(0), at);
     auto branch = scf::IfOp::create(
         b, loc, isInside,
-        [&](OpBuilder &then, Location) {
-          SmallVector<Value> at(indices.begin(), indices.begin() + axis);
-          at.push_back(index);
-          llvm::append_range(at, indices.drop_front(axis + indexRank));
-          scf::YieldOp::create(then, loc, tensor::ExtractOp::create(then, loc, context.operand(0), at).getResult());
-        },
+        [&](OpBuilder &then, Location) { scf::YieldOp::create(then, loc, tensor::ExtractOp::create(then, loc, context.operand(0), at).getResult()); },
         [&](OpBuilder &otherwise, Location) {
-          RaiseOp::create(otherwise, loc, DLCRT_KERNEL_INDEX_OUT_OF_RANGE);
-          scf::YieldOp::create(otherwise, loc, arith::ConstantOp::create(otherwise, loc, otherwise.getZeroAttr(element)).getResult());
+          SmallVector<Value> first(context.operandType(2).getRank(), indexConstant(otherwise, loc, 0));
+          scf::YieldOp::create(otherwise, loc, tensor::ExtractOp::create(otherwise, loc, context.operand(2), first).getResult());
         });
     return branch.getResult(0);
   };
@@ -424,6 +749,166 @@ LogicalResult UnsqueezeOp::shape(ShapeContext &context) {
   context.setResult(0, context.elementType(0), dims);
   keepValues(context);
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Tile
+//===----------------------------------------------------------------------===//
+
+Form TileOp::form() { return Form::Expand; }
+bool TileOp::readsData(unsigned operand) { return operand == 0; }
+
+LogicalResult TileOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> dims = context.dims(0);
+  FailureOr<SmallVector<DimExpr>> repeats = context.sizes(1, "repeats");
+  if (failed(repeats))
+    return failure();
+  if (repeats->size() != dims.size())
+    return context.emitError() << "repeats has " << repeats->size() << " entries for " << dims.size() << " axes";
+  for (auto [dim, repeat] : llvm::zip_equal(dims, *repeats))
+    if (!(dim = mulDims(dim, repeat)))
+      return context.emitError() << "a dim does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+  context.setResult(0, context.elementType(0), dims);
+  setResolvedRepeatsAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(repeats->begin(), repeats->end())));
+  ArrayRef<DimExpr> values = context.values(0);
+  std::optional<int64_t> size = dims.size() == 1 ? dims[0].getConstant() : std::nullopt;
+  if (values.empty() || !size || *size > ShapeContext::kMaxValues)
+    return success();
+  SmallVector<DimExpr> repeated;
+  for (int64_t i = 0; i != *size; ++i)
+    repeated.push_back(values[i % values.size()]);
+  context.setValues(0, repeated);
+  return success();
+}
+
+/// [a, b] -> [1, a, 1, b], expanded to [r, a, s, b] -> [r * a, s * b].
+LogicalResult TileOp::expand(RewriterBase &rewriter) {
+  if (!getResolvedRepeats())
+    return emitOpError("its repeats are not resolved; run infer-shapes");
+  auto type = cast<RankedTensorType>(getX().getType());
+  DimExpr one = constantDim(getContext(), 1);
+  SmallVector<DimExpr> apart, repeated;
+  for (auto [dim, repeat] : llvm::zip_equal(dimsOf(type), *getResolvedRepeats())) {
+    if (repeat != one) {
+      apart.push_back(one);
+      repeated.push_back(cast<DimExpr>(repeat));
+    }
+    apart.push_back(dim);
+    repeated.push_back(dim);
+  }
+  Type element = type.getElementType();
+  Value x = reshapeTo(rewriter, getLoc(), getX(), tensorType(apart, element));
+  Value shape = FromDimsOp::create(rewriter, getLoc(), RankedTensorType::get({static_cast<int64_t>(repeated.size())}, rewriter.getI64Type()),
+                                   rewriter.getArrayAttr(SmallVector<Attribute>(repeated.begin(), repeated.end())));
+  Value expanded = ExpandOp::create(rewriter, getLoc(), tensorType(repeated, element), x, shape);
+  rewriter.replaceOp(*this, reshapeTo(rewriter, getLoc(), expanded, cast<RankedTensorType>(getResult().getType())));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Col2Im
+//===----------------------------------------------------------------------===//
+
+Form Col2ImOp::form() { return Form::Lower; }
+Role Col2ImOp::role() { return Role::Reduction; }
+bool Col2ImOp::readsData(unsigned operand) { return operand == 0; }
+
+/// How often a block fits along each axis of the image.
+static SmallVector<DimExpr> blockCounts(Col2ImOp op, ArrayRef<DimExpr> image, ArrayRef<DimExpr> block) {
+  MLIRContext *c = op.getContext();
+  SmallVector<DimExpr> counts;
+  for (auto [d, size] : llvm::enumerate(image)) {
+    DimExpr padded = addDims(size, constantDim(c, (*op.getPads())[d] + (*op.getPads())[image.size() + d]));
+    DimExpr last = mulDims(constantDim(c, (*op.getDilations())[d]), subDims(block[d], constantDim(c, 1))); // of a block
+    counts.push_back(addDims(floorDivDims(subDims(subDims(padded, last), constantDim(c, 1)), constantDim(c, (*op.getStrides())[d])), constantDim(c, 1)));
+  }
+  return counts;
+}
+
+LogicalResult Col2ImOp::shape(ShapeContext &context) {
+  FailureOr<SmallVector<DimExpr>> image = context.sizes(1, "image_shape"), block = context.sizes(2, "block_shape");
+  if (failed(image) || failed(block))
+    return failure();
+  size_t rank = image->size();
+  if (context.rank(0) != 3 || block->size() != rank)
+    return context.emitError() << "x must have 3 axes, not " << context.rank(0) << ", and image_shape (" << rank << ") and block_shape ("
+                               << block->size() << ") as many entries as each other";
+  if (!getDilations())
+    setDilations(SmallVector<int64_t>(rank, 1));
+  if (!getPads())
+    setPads(SmallVector<int64_t>(2 * rank, 0));
+  if (!getStrides())
+    setStrides(SmallVector<int64_t>(rank, 1));
+  constexpr int64_t kMost = INT32_MAX;
+  for (auto [name, list, entries, least] : {std::tuple("dilations", *getDilations(), rank, 1), std::tuple("pads", *getPads(), 2 * rank, 0),
+                                            std::tuple("strides", *getStrides(), rank, 1)})
+    if (list.size() != entries || llvm::any_of(list, [least = least](int64_t i) { return i < least || i > kMost; }))
+      return context.emitError() << name << " must have " << entries << " entries for an image of " << rank << " axes, each at least " << least
+                                 << " and at most " << kMost;
+  SmallVector<DimExpr> x = context.dims(0);
+  DimExpr inBlock = productOfDims(getContext(), *block), blocks = productOfDims(getContext(), blockCounts(*this, *image, *block));
+  DimExpr channels = floorDivDims(x[1], inBlock);
+  if (failed(context.requireEqual(x[2], blocks, "x has {0} columns, but {1} blocks fit into the image")) ||
+      failed(context.requireEqual(mulDims(channels, inBlock), x[1], "x has {1} rows, which is no multiple of the elements of a block")))
+    return failure();
+  SmallVector<DimExpr> dims{x[0], channels};
+  llvm::append_range(dims, *image);
+  context.setResult(0, context.elementType(0), dims);
+  setResolvedBlockAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(block->begin(), block->end())));
+  return success();
+}
+
+/// For each pixel a sum over the places it may have in a block; at most one block has it at each of them.
+FailureOr<SmallVector<Value>> Col2ImOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  if (!getResolvedBlock())
+    return emitOpError("its block is not resolved; run infer-shapes"), failure();
+  RankedTensorType type = context.resultType();
+  SmallVector<DimExpr> dims = dimsOf(type), image(dims.begin() + 2, dims.end()), block;
+  llvm::append_range(block, getResolvedBlockAttr().getAsRange<DimExpr>());
+  SmallVector<Value> blockSizes, counts;
+  for (auto [size, count] : llvm::zip_equal(block, blockCounts(*this, image, block))) {
+    blockSizes.push_back(context.dim(size));
+    counts.push_back(context.dim(count));
+  }
+  Value inBlock = context.dim(productOfDims(getContext(), block));
+  Type element = type.getElementType(), storage = storageType(type).getElementType();
+  auto pixel = [&](OpBuilder &b, ValueRange indices) -> Value {
+    Value zero = indexConstant(b, loc, 0), one = indexConstant(b, loc, 1);
+    SmallVector<Value> begin(blockSizes.size(), zero), step(blockSizes.size(), one);
+    Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(storage));
+    auto nest = scf::buildLoopNest(b, loc, begin, blockSizes, step, none, [&](OpBuilder &inner, Location, ValueRange place, ValueRange carried) {
+      Value row = arith::MulIOp::create(inner, loc, indices[1], inBlock), inRow = zero, column = zero, exists;
+      for (auto [d, at] : llvm::enumerate(place)) {
+        auto times = [&](Value x, int64_t y) { return arith::MulIOp::create(inner, loc, x, indexConstant(inner, loc, y)); };
+        // Where the block starts, in the padded image.
+        Value start = arith::AddIOp::create(inner, loc, indices[2 + d], indexConstant(inner, loc, (*getPads())[d]));
+        start = arith::SubIOp::create(inner, loc, start, times(at, (*getDilations())[d]));
+        Value stride = indexConstant(inner, loc, (*getStrides())[d]), number = arith::DivSIOp::create(inner, loc, start, stride);
+        Value isInside = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::sge, start, zero);
+        Value isWhole = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, arith::MulIOp::create(inner, loc, number, stride), start);
+        Value isCounted = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, number, counts[d]);
+        Value here = arith::AndIOp::create(inner, loc, isInside, arith::AndIOp::create(inner, loc, isWhole, isCounted));
+        exists = exists ? arith::AndIOp::create(inner, loc, exists, here) : here;
+        inRow = arith::AddIOp::create(inner, loc, arith::MulIOp::create(inner, loc, inRow, blockSizes[d]), at);
+        column = arith::AddIOp::create(inner, loc, arith::MulIOp::create(inner, loc, column, counts[d]), number);
+      }
+      row = arith::AddIOp::create(inner, loc, row, inRow);
+      auto branch = scf::IfOp::create(
+          inner, loc, exists,
+          [&](OpBuilder &then, Location) {
+            Value term = tensor::ExtractOp::create(then, loc, context.operand(0), ValueRange{indices[0], row, column});
+            ScalarBuilder scalars(then, loc);
+            Value sum = element.isInteger(1) ? Value(arith::OrIOp::create(then, loc, carried[0], term))
+                                             : (scalars.wrap(carried[0], element) + scalars.wrap(term, element)).getValue();
+            scf::YieldOp::create(then, loc, sum);
+          },
+          [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, carried[0]); });
+      return scf::ValueVector{branch.getResult(0)};
+    });
+    return nest.results[0];
+  };
+  return SmallVector<Value>{context.generate(type, pixel)};
 }
 
 //===----------------------------------------------------------------------===//

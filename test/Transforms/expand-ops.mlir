@@ -34,3 +34,13 @@ func.func @align_axes(%x: tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>, %y: tensor<?x
   %0 = dlc.align_axes %y, %x {axis = 1 : i64} : (tensor<?xf32, #dlc.info<[s]>>, tensor<?x?x4xf32, #dlc.info<[b, s, 4]>>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// CHECK-LABEL: func.func @tile
+// CHECK: dlc.reshape {{.*}} -> tensor<1x?x3xf32, #dlc.info<[1, n, 3]>>
+// CHECK: dlc.expand {{.*}} -> tensor<2x?x3xf32, #dlc.info<[2, n, 3]>>
+// CHECK: dlc.reshape {{.*}} -> tensor<?x3xf32, #dlc.info<[n * 2, 3]>>
+func.func @tile(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>) -> tensor<*xf32> {
+  %repeats = dlc.constant<dense<[2, 1]> : tensor<2xi64>> : tensor<2xi64>
+  %0 = dlc.tile %x, %repeats : (tensor<?x3xf32, #dlc.info<[n, 3]>>, tensor<2xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

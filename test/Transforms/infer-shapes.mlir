@@ -154,3 +154,44 @@ func.func @iota(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>, %count: tensor<1xi64> {d
   %2 = dlc.iota %count {axis = 0 : i64} : (tensor<1xi64>) -> tensor<*xi64>
   return %0, %1, %2 : tensor<*xi64>, tensor<*xi64>, tensor<*xi64>
 }
+
+// Exporters put shapes together by whatever moves elements.
+// CHECK-LABEL: func.func @moved_values
+// CHECK: dlc.from_dims [#dlc.dim<b>, #dlc.dim<7>, #dlc.dim<b>, #dlc.dim<7>]
+// CHECK: dlc.from_dims [#dlc.dim<1>, #dlc.dim<b>, #dlc.dim<4>, #dlc.dim<1>]
+// CHECK: dlc.from_dims [#dlc.dim<4>, #dlc.dim<b>, #dlc.dim<4>]
+func.func @moved_values(%x: tensor<?x4xf32, #dlc.info<[b, 4]>>) -> (tensor<*xi64>, tensor<*xi64>, tensor<*xi64>) {
+  %shape = dlc.shape %x {start = 0 : i64} : (tensor<?x4xf32, #dlc.info<[b, 4]>>) -> tensor<*xi64>
+  %last = dlc.constant<dense<-1> : tensor<1xi64>> : tensor<1xi64>
+  %three = dlc.constant<dense<3> : tensor<1xi64>> : tensor<1xi64>
+  %0 = dlc.scatter_elements %shape, %last, %three {axis = 0 : i64, kind = #dlc<reduce_kind sum>} : (tensor<*xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xi64>
+  %two = dlc.constant<dense<2> : tensor<1xi64>> : tensor<1xi64>
+  %1 = dlc.tile %0, %two : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+  %pads = dlc.constant<dense<1> : tensor<2xi64>> : tensor<2xi64>
+  %one = dlc.constant<dense<1> : tensor<i64>> : tensor<i64>
+  %2 = dlc.pad %shape, %pads, %one {mode = "constant"} : (tensor<*xi64>, tensor<2xi64>, tensor<i64>) -> tensor<*xi64>
+  %picks = dlc.constant<dense<[[1], [0], [-1]]> : tensor<3x1xi64>> : tensor<3x1xi64>
+  %3 = dlc.gather_nd %shape, %picks {batchDims = 0 : i64} : (tensor<*xi64>, tensor<3x1xi64>) -> tensor<*xi64>
+  return %1, %2, %3 : tensor<*xi64>, tensor<*xi64>, tensor<*xi64>
+}
+
+// CHECK-LABEL: func.func @gather_dims
+// CHECK: dlc.check <select_lt(n, m, 0, 1)>, <m>, <n>, "the indices have {0} entries on axis 1, the operand {1}"
+// CHECK: dlc.gather_elements {{.*}} -> tensor<2x?xf32, #dlc.info<[2, m]>>
+// CHECK: dlc.gather_nd {{.*}} {batchDims = 1 : i64} : {{.*}} -> tensor<4x5xf32>
+func.func @gather_dims(%x: tensor<4x?xf32, #dlc.info<[4, n]>>, %i: tensor<2x?xi64, #dlc.info<[2, m]>>, %y: tensor<4x3x5xf32>,
+                       %t: tensor<4x1xi64>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %0 = dlc.gather_elements %x, %i {axis = 0 : i64} : (tensor<4x?xf32, #dlc.info<[4, n]>>, tensor<2x?xi64, #dlc.info<[2, m]>>) -> tensor<*xf32>
+  %1 = dlc.gather_nd %y, %t {batchDims = 1 : i64} : (tensor<4x3x5xf32>, tensor<4x1xi64>) -> tensor<*xf32>
+  return %0, %1 : tensor<*xf32>, tensor<*xf32>
+}
+
+// Pads that are data may crop more than there is.
+// CHECK-LABEL: func.func @pad_dims
+// CHECK: dlc.check {{.*}}, "more is taken away from axis 0 than its {0} elements: {1} would be left"
+// CHECK: dlc.pad {{.*}} {mode = "edge", resolvedBehind = [#dlc.dim<"pads[1]">], resolvedFront = [#dlc.dim<"pads[0]">]}
+// CHECK-SAME: -> tensor<?xf32, #dlc.info<[n + "pads[0]" + "pads[1]"]>>
+func.func @pad_dims(%x: tensor<?xf32, #dlc.info<[n]>>, %pads: tensor<2xi64> {dlc.name = "pads"}, %value: tensor<f32>) -> tensor<*xf32> {
+  %0 = dlc.pad %x, %pads, %value {mode = "edge"} : (tensor<?xf32, #dlc.info<[n]>>, tensor<2xi64>, tensor<f32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

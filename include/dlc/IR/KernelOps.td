@@ -31,6 +31,28 @@ def Dlc_KernelScanOp : Op<Dlc_Dialect, "kernel_scan", [Pure, DestinationStyleOpI
   let extraClassDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
 }
 
+def Dlc_KernelScatterOp : Op<Dlc_Dialect, "kernel_scatter", [Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {
+  let summary = "x with updates written, or combined by `kind`, where indices say, in the order of the updates";
+  let description = [{
+    With `axis`, there is an index for each update, which stands for the update's own along that axis. Without, the last axis of
+    `indices` holds indices of x's first axes, and the other axes of `updates` run with those of x. Negative indices count from the
+    end; one outside of its axis raises a status. `element` is the element type, with sign and bool. Axes that no index decides on
+    are tiled.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$indices, AnyRankedTensor:$updates, AnyRankedTensor:$init, OptionalAttr<I64Attr>:$axis,
+                       OptionalAttr<Dlc_ReduceKindAttr>:$kind, TypeAttr:$element);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{ `ins` `(` $x `,` $indices `,` $updates `:` type($x) `,` type($indices) `,` type($updates) `)`
+      `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result) }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// Whether indices decide on an axis of the result.
+    bool isScattered(int64_t dim);
+  }];
+}
+
 def Dlc_RaiseOp : Op<Dlc_Dialect, "kernel_raise", [MemoryEffects<[MemWrite]>]> {
   let summary = "Makes the run fail after this launch: the data cannot be computed";
   let description = [{ `status` is one of enum dlcrt_kernel_status. The kernel goes on, inside its buffers. }];

@@ -48,6 +48,14 @@ private:
   mlir::Value destination;
 };
 
+/// An index that comes from data. A negative one counts from the end; what `isInside` denies is on no element of the axis.
+struct DataIndex {
+  mlir::Value index, isInside;
+};
+DataIndex makeDataIndex(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value raw, mlir::Value size);
+/// The element of `tensor` at `at`, or the run fails because an index is out of range.
+mlir::Value extractOrRaise(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value isInside, mlir::Value tensor, mlir::ValueRange at);
+
 } // namespace dlc
 
 #endif

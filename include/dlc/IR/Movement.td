@@ -6,7 +6,7 @@
 #ifndef DLC_IR_MOVEMENT
 #define DLC_IR_MOVEMENT
 
-include "dlc/IR/Dlc.td"
+include "dlc/IR/ReduceKind.td"
 
 class Dlc_Movement<string mnemonic, dag operands, list<string> methods = ["form", "role", "lower"], list<Trait> traits = []>
     : Dlc_Op<mnemonic, methods, !listconcat([Pure], traits)> {
@@ -23,6 +23,52 @@ def Dlc_FlattenOp : Dlc_Movement<"flatten", (ins AnyTensor:$x, I64Attr:$axis), [
 
 def Dlc_GatherOp : Dlc_Movement<"gather", (ins AnyTensor:$x, AnyTensor:$indices, I64Attr:$axis)> {
   let summary = "Picks whole slices along an axis, as ONNX Gather; negative indices count from the end";
+}
+
+def Dlc_Col2ImOp : Dlc_Movement<"col2im", (ins AnyTensor:$x, AnyTensor:$imageShape, AnyTensor:$blockShape,
+                                              OptionalAttr<DenseI64ArrayAttr>:$dilations, OptionalAttr<DenseI64ArrayAttr>:$pads,
+                                              OptionalAttr<DenseI64ArrayAttr>:$strides,
+                                              OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "size of a block along each axis">>:$resolvedBlock),
+                                       ["form", "role", "readsData", "lower"]> {
+  let summary = "An image that is the sum of blocks, the columns of x, as ONNX Col2Im";
+  let description = [{ infer-shapes writes the values of `blockShape` into `resolvedBlock`, and all of the other attributes. }];
+}
+
+def Dlc_GatherElementsOp : Dlc_Movement<"gather_elements", (ins AnyTensor:$x, AnyTensor:$indices, I64Attr:$axis)> {
+  let summary = "Picks one element for each index: result[.., i, ..] = x[.., indices[.., i, ..], ..] along an axis, as ONNX GatherElements";
+}
+
+def Dlc_GatherNDOp : Dlc_Movement<"gather_nd", (ins AnyTensor:$x, AnyTensor:$indices, I64Attr:$batchDims)> {
+  let summary = "Picks what tuples of indices (the last axis of `indices`) say, behind `batchDims` axes in common, as ONNX GatherND";
+}
+
+def Dlc_ScatterElementsOp : Dlc_Movement<"scatter_elements", (ins AnyTensor:$x, AnyTensor:$indices, AnyTensor:$updates, I64Attr:$axis,
+                                                                  OptionalAttr<Dlc_ReduceKindAttr>:$kind)> {
+  let summary = "x with one element for each index written, or combined by `kind`, as ONNX ScatterElements";
+}
+
+def Dlc_ScatterNDOp : Dlc_Movement<"scatter_nd", (ins AnyTensor:$x, AnyTensor:$indices, AnyTensor:$updates,
+                                                      OptionalAttr<Dlc_ReduceKindAttr>:$kind)> {
+  let summary = "x with what tuples of indices say written, or combined by `kind`, as ONNX ScatterND";
+}
+
+def Dlc_PadOp : Dlc_Movement<"pad", (ins AnyTensor:$x, AnyTensor:$pads, AnyTensor:$value, Optional<AnyTensor>:$axes, StrAttr:$mode,
+                                         OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "pad in front of each axis">>:$resolvedFront,
+                                         OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "pad behind each axis">>:$resolvedBehind),
+                                    ["form", "role", "readsData", "lower"]> {
+  let summary = "Adds elements around a tensor, or takes some away where a pad is negative, as ONNX Pad";
+  let description = [{
+    `mode` is `constant`, `edge`, `reflect` or `wrap`. What a negative pad takes away is gone before a mode looks for elements to
+    repeat. infer-shapes writes the pads of all axes into `resolvedFront` and `resolvedBehind`.
+  }];
+  let assemblyFormat = "$mode operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Dlc_TileOp : Dlc_Movement<"tile", (ins AnyTensor:$x, AnyTensor:$repeats,
+                                          OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "how often each axis">>:$resolvedRepeats),
+                                     ["form", "readsData", "expand"]> {
+  let summary = "Each axis repeated as a whole, as ONNX Tile; expands into reshapes and an expand";
+  let description = [{ infer-shapes writes the repeats into `resolvedRepeats`. }];
 }
 
 def Dlc_ReshapeOp : Dlc_Movement<"reshape", (ins AnyTensor:$x, AnyTensor:$shape, BoolAttr:$allowzero), ["form", "role", "readsData"]> {

@@ -10,3 +10,19 @@ func.func @scan(%x: tensor<?x8xf32>, %d: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = dlc.kernel_scan sum ins(%x : tensor<?x8xf32>) outs(%d : tensor<?x8xf32>) {axis = 1 : i64, exclusive = false, reverse = false} -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// A copy, then the updates in their order, each where it is inside.
+// CHECK-LABEL: func.func @scatter(
+// CHECK-NOT: dlc.kernel_scatter
+// CHECK: scf.for
+// CHECK: tensor.insert
+// CHECK: scf.for
+// CHECK: arith.cmpi ult
+// CHECK: scf.if
+// CHECK: arith.maxui
+// CHECK: tensor.insert
+// CHECK: dlc.kernel_raise 1
+func.func @scatter(%x: tensor<?x8xi8>, %i: tensor<?x1xi64>, %u: tensor<?x8xi8>, %d: tensor<?x8xi8>) -> tensor<?x8xi8> {
+  %0 = dlc.kernel_scatter ins(%x, %i, %u : tensor<?x8xi8>, tensor<?x1xi64>, tensor<?x8xi8>) outs(%d : tensor<?x8xi8>) {kind = #dlc<reduce_kind max>, element = ui8} -> tensor<?x8xi8>
+  return %0 : tensor<?x8xi8>
+}

@@ -76,3 +76,19 @@ func.func @scan(%x: tensor<?x8xf32>, %d: tensor<?x8xf32>, %n: index) -> tensor<?
   %0 = dlc.kernel_scan sum ins(%x : tensor<?x8xf32>) outs(%d : tensor<?x8xf32>) {axis = 1 : i64, exclusive = false, reverse = false} -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// Along an axis that no index decides on, a tile takes the updates that change it; there may be fewer than elements.
+// CHECK-LABEL: func.func @scatter(
+// CHECK-SAME: %[[X:.*]]: tensor<?x8xf32>, %[[INDEX:.*]]: tensor<?x3xi64>, %[[UPDATE:.*]]: tensor<?x3xf32>, %[[D:.*]]: tensor<?x8xf32>
+// CHECK: scf.forall (%[[I:.*]]) = (0) to (%{{.*}}) step (4)
+// CHECK: affine.min
+// CHECK: tensor.extract_slice %[[X]][%[[I]], 0]
+// CHECK: tensor.extract_slice %[[UPDATE]]
+// CHECK: tensor.extract_slice %[[INDEX]]
+// CHECK: dlc.kernel_scatter
+// CHECK: {plan.cut}
+func.func @scatter(%x: tensor<?x8xf32>, %i: tensor<?x3xi64>, %u: tensor<?x3xf32>, %d: tensor<?x8xf32>, %m: index, %k: index) -> tensor<?x8xf32> attributes {
+    plan.operands = 3 : i64, plan.destinations = 1 : i64, plan.dims = [array<i64: 0, -1>, array<i64: 1, -1>, array<i64: 1, -1>, array<i64: 0, -1>], plan.schedule = #plan.schedule<tiles = [4]>} {
+  %0 = dlc.kernel_scatter ins(%x, %i, %u : tensor<?x8xf32>, tensor<?x3xi64>, tensor<?x3xf32>) outs(%d : tensor<?x8xf32>) {axis = 1 : i64, element = f32} -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
