@@ -115,7 +115,7 @@ private:
         size += waiting->second;
       else if (!isNumber(operand) && op.readsData(operand.getOperandNumber()))
         return false;
-    if (!op->hasOneUse() || !isSameLoop(*op->use_begin()) || size > kMost)
+    if (!op->hasOneUse() || op->use_begin()->getOwner()->getBlock() != op->getBlock() || !isSameLoop(*op->use_begin()) || size > kMost)
       return false;
     floating[op] = size;
     return true;

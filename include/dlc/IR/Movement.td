@@ -6,7 +6,7 @@
 #ifndef DLC_IR_MOVEMENT
 #define DLC_IR_MOVEMENT
 
-include "dlc/IR/ReduceKind.td"
+include "dlc/IR/Kinds.td"
 
 class Dlc_Movement<string mnemonic, dag operands, list<string> methods = ["form", "role", "lower"], list<Trait> traits = []>
     : Dlc_Op<mnemonic, methods, !listconcat([Pure], traits)> {
