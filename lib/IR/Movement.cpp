@@ -7,7 +7,6 @@
 #include "dlc/IR/LowerContext.h"
 #include "dlc/IR/Movement.h"
 #include "dlc/IR/ShapeContext.h"
-#include "dlcrt/kernel_abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -388,10 +387,12 @@ LogicalResult PadOp::shape(ShapeContext &context) {
   FailureOr<SmallVector<DimExpr>> pads = context.valuesOrRead(1, "pads");
   if (failed(pads))
     return failure();
-  SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, x.size()));
+  SmallVector<DimExpr> axes;
+  for (size_t d = 0; d != x.size(); ++d)
+    axes.push_back(constantDim(getContext(), d));
   if (getAxes()) {
-    FailureOr<SmallVector<int64_t>> given = constantOperand(context, 3, "axes");
-    if (failed(given) || failed(context.normalizeAxes(*given, x.size(), "axes")))
+    FailureOr<SmallVector<DimExpr>> given = context.axesOrRead(3, x.size(), "axes");
+    if (failed(given))
       return failure();
     axes = *given;
   }
@@ -399,10 +400,12 @@ LogicalResult PadOp::shape(ShapeContext &context) {
     return context.emitError() << "pads has " << pads->size() << " entries; it must have two for each of " << axes.size() << " axes";
   DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
   SmallVector<DimExpr> dims(x), front(x.size(), zero), behind(x.size(), zero);
-  for (auto [k, axis] : llvm::enumerate(axes)) {
-    int64_t d = axis < 0 ? axis + x.size() : axis;
-    front[d] = (*pads)[k];
-    behind[d] = (*pads)[axes.size() + k];
+  for (size_t d = 0; d != x.size(); ++d) {
+    for (auto [k, axis] : llvm::enumerate(axes)) {
+      DimExpr own = constantDim(getContext(), d);
+      front[d] = selectEqDims(axis, own, (*pads)[k], front[d]);
+      behind[d] = selectEqDims(axis, own, (*pads)[axes.size() + k], behind[d]);
+    }
     dims[d] = addDims(addDims(x[d], front[d]), behind[d]);
     if (lowerBound(dims[d]).value_or(-1) < 0 &&
         failed(context.require(selectLtDims(dims[d], zero, zero, one), x[d], dims[d],
@@ -417,6 +420,8 @@ LogicalResult PadOp::shape(ShapeContext &context) {
         failed(context.require(fits, x[d], dims[d], "axis " + Twine(d) + " of {0} elements cannot be padded to {1}: it has no element to repeat")))
       return failure();
   }
+  if (failed(context.requireSizes(dims, "the result")))
+    return failure();
   context.setResult(0, context.elementType(0), dims);
   setResolvedFrontAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(front.begin(), front.end())));
   setResolvedBehindAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(behind.begin(), behind.end())));
@@ -766,8 +771,9 @@ LogicalResult TileOp::shape(ShapeContext &context) {
   if (repeats->size() != dims.size())
     return context.emitError() << "repeats has " << repeats->size() << " entries for " << dims.size() << " axes";
   for (auto [dim, repeat] : llvm::zip_equal(dims, *repeats))
-    if (!(dim = mulDims(dim, repeat)))
-      return context.emitError() << "a dim does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+    dim = mulDims(dim, repeat);
+  if (failed(context.requireSizes(dims, "the result")))
+    return failure();
   context.setResult(0, context.elementType(0), dims);
   setResolvedRepeatsAttr(ArrayAttr::get(getContext(), SmallVector<Attribute>(repeats->begin(), repeats->end())));
   ArrayRef<DimExpr> values = context.values(0);
