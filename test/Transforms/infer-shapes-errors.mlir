@@ -146,6 +146,7 @@ func.func @packed(%x: tensor<4xi8>) -> tensor<*xi8> {
   %0 = dlc.pack %x : (tensor<4xi8>) -> tensor<*xi8>
   return %0 : tensor<*xi8>
 }
+
 // -----
 
 func.func @gather_elements_axes(%x: tensor<2x3xf32>, %i: tensor<2xi64>) -> tensor<*xf32> {

@@ -61,7 +61,6 @@ def Dlc_PadOp : Dlc_Movement<"pad", (ins AnyTensor:$x, AnyTensor:$pads, AnyTenso
     `mode` is `constant`, `edge`, `reflect` or `wrap`. What a negative pad takes away is gone before a mode looks for elements to
     repeat. infer-shapes writes the pads of all axes into `resolvedFront` and `resolvedBehind`.
   }];
-  let assemblyFormat = "$mode operands attr-dict `:` functional-type(operands, results)";
 }
 
 def Dlc_TileOp : Dlc_Movement<"tile", (ins AnyTensor:$x, AnyTensor:$repeats,
