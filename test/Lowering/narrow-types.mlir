@@ -17,7 +17,7 @@
 // CHECK: linalg.generic {{.*}} outs(%[[B]] : tensor<?xi8>)
 // CHECK-COUNT-2: tensor.extract %[[Y]]
 // CHECK: plan.output 1 dims [#dlc.dim<n>] bytes <floordiv(n + 1, 2)>
-// CHECK: plan.launch @k3_pack({{.*}}) {{.*}} domain [#dlc.dim<ceildiv(n, 2)>]
+// CHECK: plan.launch @k3_pack({{.*}}) {{.*}} domain [#dlc.dim<floordiv(n + 1, 2)>]
 func.func @main(%x: tensor<?xi4, #dlc.info<[n], #dlc.packed>> {dlc.name = "x"})
     -> (tensor<?xf8E4M3FN, #dlc.info<[n]>> {dlc.name = "y"}, tensor<?xi4, #dlc.info<[n], #dlc.packed>> {dlc.name = "z"}) {
   %0 = dlc.unpack %x : (tensor<?xi4, #dlc.info<[n], #dlc.packed>>) -> tensor<?xi4, #dlc.info<[n]>>
