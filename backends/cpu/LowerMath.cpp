@@ -233,6 +233,7 @@ struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
     populateMathF32ExpansionPatterns(common, [](StringRef) { return true; });
     math::populateExpansionPatterns(common, {"rsqrt", "fpowi", "clampf"});
     arith::populateCeilFloorDivExpandOpsPatterns(common);
+    arith::populateExpandBFloat16Patterns(common); // conversions from and to f32, which LLVM would make calls an element at a time
     common.add<WidenRemainder>(&getContext());
     if (failed(applyPatternsGreedily(module, std::move(common))))
       return signalPassFailure();
