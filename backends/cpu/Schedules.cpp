@@ -6,6 +6,7 @@
 // thread costs, and there should be several tiles for each core.
 
 #include "Passes.h"
+#include "dlc/IR/KernelOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -15,16 +16,21 @@ namespace dlc::cpu {
 
 namespace {
 
-/// Elements of work per element of the domain: the product of the reduction loops.
+/// Elements of work per element of the domain: the product of the reduction loops, in kernel ops those over their first operand.
 int64_t workPerElement(plan::KernelOp kernel) {
   int64_t most = 1;
-  kernel.getBody().walk([&](linalg::LinalgOp op) {
+  auto count = [&](ArrayRef<int64_t> ranges, ArrayRef<utils::IteratorType> kinds) {
     int64_t work = 1;
-    auto ranges = op.getStaticLoopRanges();
-    for (auto [size, kind] : llvm::zip(ranges, op.getIteratorTypesArray()))
+    for (auto [size, kind] : llvm::zip(ranges, kinds))
       if (kind == utils::IteratorType::reduction)
         work = llvm::SaturatingMultiply<uint64_t>(work, ShapedType::isDynamic(size) ? 128 : std::max<int64_t>(size, 1));
     most = std::max(most, work);
+  };
+  kernel.getBody().walk([&](linalg::LinalgOp op) { count(op.getStaticLoopRanges(), op.getIteratorTypesArray()); });
+  kernel.getBody().walk([&](DlcKernelOp op) {
+    auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+    if (auto loops = dyn_cast<TilingInterface>(op.getOperation()); loops && type)
+      count(type.getShape(), loops.getLoopIteratorTypes());
   });
   return most;
 }

@@ -6,6 +6,7 @@
 #include "dlc/IR/Contraction.h"
 #include "dlc/IR/Elementwise.h"
 #include "dlc/IR/Movement.h"
+#include "dlc/IR/Reduction.h"
 
 using namespace mlir;
 
@@ -38,7 +39,28 @@ static void gemm(NodeReader &n) {
   n.setOutput(0, result);
 }
 
+static void einsum(NodeReader &n) {
+  std::optional<std::string> equation = n.findString("equation");
+  if (!equation && !n.failed())
+    n.fail("its attribute 'equation' is missing");
+  if (n.getNumInputs() == 0)
+    return n.fail("it has no input");
+  n.setOutput(0, n.make<EinsumOp>(n.elementType(0), n.inputsFrom(0), equation.value_or("")));
+}
+
+/// The product of the diagonal, once elimination has made the matrices triangular. Half types compute in f32.
+static void determinant(NodeReader &n) {
+  Value x = n.input(0);
+  Type type = NodeReader::elementTypeOf(x), compute = type.getIntOrFloatBitWidth() < 32 ? Type(n.b().getF32Type()) : type;
+  Value triangles = n.make<TriangularizeOp>(compute, n.cast(x, compute));
+  Value diagonal = n.make<DiagonalOp>(compute, triangles, SmallVector<int64_t>{-2, -1});
+  Value product = n.make<ReduceOp>(compute, diagonal, ReduceKind::Prod, SmallVector<int64_t>{-1}, /*keepdims=*/false, /*allAxes=*/false);
+  n.setOutput(0, n.cast(product, type));
+}
+
 void addContractionOps(OpTable &t) {
+  t.add("Det", 11, determinant);
+  t.add("Einsum", 12, einsum);
   t.add("MatMul", 1, [](NodeReader &n) { n.setOutput(0, n.make<MatMulOp>(n.elementType(0), n.input(0), n.input(1))); });
   t.add("Gemm", 6, gemm);
 }

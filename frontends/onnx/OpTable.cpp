@@ -16,6 +16,7 @@ const OpTable &OpTable::get() {
     addReductionOps(all);
     addNormalizationOps(all);
     addMovementOps(all);
+    addSelectionOps(all);
     addVisionOps(all);
     addRecurrentOps(all);
     return all;

@@ -50,6 +50,7 @@ void addContractionOps(OpTable &table);
 void addReductionOps(OpTable &table);
 void addNormalizationOps(OpTable &table);
 void addMovementOps(OpTable &table);
+void addSelectionOps(OpTable &table);
 void addVisionOps(OpTable &table);
 void addRecurrentOps(OpTable &table);
 

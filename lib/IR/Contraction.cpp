@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "dlc/IR/Contraction.h"
+#include "dlc/IR/Elementwise.h"
+#include "dlc/IR/KernelOps.h"
 #include "dlc/IR/LowerContext.h"
+#include "dlc/IR/Movement.h"
+#include "dlc/IR/Reduction.h"
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
 
 using namespace mlir;
 
@@ -126,6 +132,348 @@ FailureOr<SmallVector<Value>> MatMulOp::lower(LowerContext &context) {
   if (isHalf)
     result = context.truncated(result, type);
   return SmallVector<Value>{result};
+}
+
+//===----------------------------------------------------------------------===//
+// Einsum
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An axis of an operand: the letter that names it, or one of those that `...` stands for, counted from the end: -1, -2 ...
+using Label = int;
+using Labels = SmallVector<Label>;
+
+/// The labels of each operand's axes and of the result's.
+struct EinsumEquation {
+  SmallVector<Labels> terms;
+  Labels result;
+};
+
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+/// The letters of one term and at most one `...`, which stands for `ellipsis` axes, or as many as are left of `rank`.
+FailureOr<Labels> parseTerm(StringRef term, std::optional<int64_t> rank, int64_t ellipsis, const Twine &what, EmitError emitError) {
+  std::string letters;
+  std::optional<size_t> dots;
+  for (StringRef rest = term; !rest.empty();) {
+    if (llvm::isAlpha(rest.front())) {
+      letters += rest.front();
+      rest = rest.drop_front();
+    } else if (!dots && rest.consume_front("...")) {
+      dots = letters.size();
+    } else {
+      return emitError() << what << ", '" << term << "', is not made of letters and at most one '...'", failure();
+    }
+  }
+  int64_t count = letters.size();
+  if (rank && (dots ? count > *rank : count != *rank))
+    return emitError() << what << ", '" << term << "', names " << count << " axes, but the operand has " << *rank, failure();
+  Labels labels(letters.begin(), letters.end());
+  if (rank)
+    ellipsis = *rank - count;
+  for (int64_t i = 1; dots && i <= ellipsis; ++i)
+    labels.insert(labels.begin() + *dots, -i);
+  return labels;
+}
+
+FailureOr<EinsumEquation> parseEquation(StringRef text, ArrayRef<int64_t> ranks, EmitError emitError) {
+  std::string compact;
+  llvm::copy_if(text, std::back_inserter(compact), [](char c) { return c != ' '; });
+  bool isExplicit = StringRef(compact).contains("->");
+  auto [left, right] = StringRef(compact).split("->");
+  SmallVector<StringRef> texts;
+  left.split(texts, ',');
+  if (texts.size() != ranks.size())
+    return emitError() << "the equation '" << text << "' has " << texts.size() << " terms for " << ranks.size() << " operands", failure();
+  EinsumEquation equation;
+  int64_t ellipsis = 0;
+  std::map<Label, unsigned> uses;
+  for (auto [i, term] : llvm::enumerate(texts)) {
+    FailureOr<Labels> labels = parseTerm(term, ranks[i], 0, "term " + Twine(i) + " of the equation", emitError);
+    if (failed(labels))
+      return failure();
+    for (Label label : *labels) {
+      ++uses[label];
+      ellipsis = std::max<int64_t>(ellipsis, -label);
+    }
+    equation.terms.push_back(*labels);
+  }
+  if (isExplicit) {
+    FailureOr<Labels> labels = parseTerm(right, std::nullopt, ellipsis, "the right side of the equation", emitError);
+    if (failed(labels))
+      return failure();
+    for (auto [i, label] : llvm::enumerate(*labels)) {
+      if (llvm::is_contained(ArrayRef(*labels).take_front(i), label))
+        return emitError() << "the right side of the equation '" << text << "' names axis '" << char(label) << "' twice", failure();
+      if (!uses.count(label))
+        return emitError() << "the right side of the equation '" << text << "' names axis '" << char(label) << "', which no operand has",
+               failure();
+    }
+    equation.result = *labels;
+  } else {
+    for (auto [label, count] : uses) // in the order of the labels: those of '...' first
+      if (label < 0 || count == 1)
+        equation.result.push_back(label);
+  }
+  return equation;
+}
+
+FailureOr<EinsumEquation> equationOf(EinsumOp op) {
+  SmallVector<int64_t> ranks;
+  for (Type type : op.getOperandTypes())
+    ranks.push_back(cast<RankedTensorType>(type).getRank());
+  return parseEquation(op.getEquation(), ranks, [&] { return op->emitError(); });
+}
+
+/// Rewrites an einsum into ops on two operands at most.
+class EinsumExpansion {
+public:
+  EinsumExpansion(EinsumOp op, EinsumEquation equation, RewriterBase &rewriter)
+      : op(op), equation(std::move(equation)), b(rewriter), loc(op.getLoc()),
+        element(cast<RankedTensorType>(op.getResult().getType()).getElementType()) {}
+
+  /// A null value, after an error, where a dim cannot be told.
+  Value run() {
+    findDims();
+    SmallVector<Term> terms;
+    for (auto [operand, labels] : llvm::zip_equal(op.getXs(), equation.terms))
+      terms.push_back(plain({operand, labels}));
+    // What occurs in one operand only is summed before anything is multiplied.
+    for (auto [i, term] : llvm::enumerate(terms)) {
+      Labels kept = equation.result;
+      for (auto [j, other] : llvm::enumerate(terms))
+        if (i != j)
+          llvm::append_range(kept, other.labels);
+      term = sum(term, kept);
+    }
+    Term product = terms.front();
+    for (size_t i = 1; i < terms.size(); ++i) {
+      Labels kept = equation.result;
+      for (const Term &later : ArrayRef(terms).drop_front(i + 1))
+        llvm::append_range(kept, later.labels);
+      product = multiply(product, terms[i], kept);
+      if (!product.x)
+        return {};
+    }
+    return transpose(product, equation.result).x;
+  }
+
+private:
+  struct Term {
+    Value x;
+    Labels labels;
+  };
+
+  /// The dim of each label: of `...` the one that operands are broadcast to.
+  void findDims() {
+    for (auto [operand, labels] : llvm::zip_equal(op.getXs(), equation.terms))
+      for (auto [label, dim] : llvm::zip_equal(labels, dimsOf(operand.getType())))
+        dims.try_emplace(label, dim);
+    for (auto [label, dim] : llvm::zip_equal(equation.result, dimsOf(op.getResult().getType())))
+      dims[label] = dim;
+  }
+
+  RankedTensorType typeOf(ArrayRef<Label> labels) {
+    SmallVector<DimExpr> own;
+    for (Label label : labels)
+      own.push_back(dims.at(label));
+    return tensorType(own, element);
+  }
+
+  /// Each label once, and with the label's own dim; without axes of `...` that are broadcast.
+  Term plain(Term term) {
+    for (size_t i = 0; i < term.labels.size(); ++i) {
+      SmallVector<int64_t> axes;
+      SmallVector<DimExpr> rest;
+      Labels labels;
+      for (auto [axis, label, dim] : llvm::enumerate(term.labels, dimsOf(term.x.getType()))) {
+        if (label == term.labels[i])
+          axes.push_back(axis);
+        if (label == term.labels[i] && axes.size() > 1)
+          continue;
+        labels.push_back(label);
+        rest.push_back(dim);
+      }
+      if (axes.size() > 1)
+        term = {DiagonalOp::create(b, loc, tensorType(rest, element), term.x, axes), labels};
+    }
+    SmallVector<DimExpr> own;
+    Labels labels;
+    for (auto [label, dim] : llvm::zip_equal(term.labels, dimsOf(term.x.getType()))) {
+      if (label < 0 && dim.isConstant(1) && dim != dims.at(label))
+        continue;
+      labels.push_back(label);
+      own.push_back(label < 0 ? dim : dims.at(label)); // the dims of a letter are the same, however they are written
+    }
+    Value x = reshapeTo(b, loc, term.x, tensorType(own, element));
+    RankedTensorType type = typeOf(labels);
+    if (x.getType() != type) {
+      // Whether an axis is repeated is decided at run time. The dims of the broadcast are those of the labels, under another name.
+      SmallVector<DimExpr> repeated;
+      DimExpr one = constantDim(b.getContext(), 1);
+      for (auto [dim, label] : llvm::zip_equal(dimsOf(x.getType()), labels))
+        repeated.push_back(dim == dims.at(label) || provablyDifferent(dim, one) ? dim : selectEqDims(dim, one, dims.at(label), dim));
+      x = ExpandOp::create(b, loc, tensorType(repeated, element), x, shapeOf(type));
+      x = reshapeTo(b, loc, x, type);
+    }
+    return {x, labels};
+  }
+
+  Value shapeOf(RankedTensorType type) {
+    SmallVector<Attribute> values;
+    for (DimExpr dim : dimsOf(type))
+      values.push_back(dim);
+    return FromDimsOp::create(b, loc, RankedTensorType::get({type.getRank()}, b.getI64Type()), b.getArrayAttr(values));
+  }
+
+  Term sum(Term term, ArrayRef<Label> kept) {
+    SmallVector<int64_t> axes;
+    Labels labels;
+    for (auto [axis, label] : llvm::enumerate(term.labels)) {
+      if (llvm::is_contained(kept, label))
+        labels.push_back(label);
+      else
+        axes.push_back(axis);
+    }
+    if (axes.empty())
+      return term;
+    return {ReduceOp::create(b, loc, typeOf(labels), term.x, ReduceKind::Sum, axes, /*keepdims=*/false, /*allAxes=*/false), labels};
+  }
+
+  Term transpose(Term term, ArrayRef<Label> order) {
+    if (ArrayRef(term.labels) == order)
+      return term;
+    SmallVector<int64_t> perm;
+    for (Label label : order)
+      perm.push_back(llvm::find(term.labels, label) - term.labels.begin());
+    return {TransposeOp::create(b, loc, typeOf(order), term.x, b.getDenseI64ArrayAttr(perm)), Labels(order)};
+  }
+
+  /// The product, summed over the labels that both have and nobody needs any more.
+  Term multiply(Term x, Term y, ArrayRef<Label> kept) {
+    Labels batch, summed, rows, columns;
+    for (Label label : x.labels) {
+      bool isShared = llvm::is_contained(y.labels, label);
+      (!isShared ? rows : llvm::is_contained(kept, label) ? batch : summed).push_back(label);
+    }
+    for (Label label : y.labels)
+      if (!llvm::is_contained(x.labels, label))
+        columns.push_back(label);
+    Labels all = llvm::to_vector(llvm::concat<Label>(batch, rows, columns));
+    DimExpr one = constantDim(b.getContext(), 1);
+    SmallVector<DimExpr> batchDims;
+    for (Label label : batch)
+      batchDims.push_back(dims.at(label));
+    auto withBatch = [&](ArrayRef<DimExpr> more) {
+      SmallVector<DimExpr> both(batchDims);
+      llvm::append_range(both, more);
+      return tensorType(both, element);
+    };
+    if (summed.empty()) {
+      SmallVector<DimExpr> xDims = dimsOf(typeOf(rows)), yDims(rows.size(), one);
+      xDims.append(columns.size(), one);
+      llvm::append_range(yDims, dimsOf(typeOf(columns)));
+      Value left = transpose(x, llvm::to_vector(llvm::concat<Label>(batch, rows))).x;
+      Value right = transpose(y, llvm::to_vector(llvm::concat<Label>(batch, columns))).x;
+      left = reshapeTo(b, loc, left, withBatch(xDims));
+      right = reshapeTo(b, loc, right, withBatch(yDims));
+      return {MulOp::create(b, loc, typeOf(all), left, right), all};
+    }
+    auto size = [&](ArrayRef<Label> labels) { return productOfDims(b.getContext(), dimsOf(typeOf(labels))); };
+    DimExpr rowCount = size(rows), columnCount = size(columns), depth = size(summed);
+    if (!rowCount || !columnCount || !depth) {
+      op->emitError() << "a dimension does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+      return {};
+    }
+    Value left = transpose(x, llvm::to_vector(llvm::concat<Label>(batch, rows, summed))).x;
+    Value right = transpose(y, llvm::to_vector(llvm::concat<Label>(batch, summed, columns))).x;
+    left = reshapeTo(b, loc, left, withBatch({rowCount, depth}));
+    right = reshapeTo(b, loc, right, withBatch({depth, columnCount}));
+    Value product = MatMulOp::create(b, loc, withBatch({rowCount, columnCount}), left, right);
+    return {reshapeTo(b, loc, product, typeOf(all)), all};
+  }
+
+  EinsumOp op;
+  EinsumEquation equation;
+  RewriterBase &b;
+  Location loc;
+  Type element;
+  std::map<Label, DimExpr> dims;
+};
+} // namespace
+
+Form EinsumOp::form() { return Form::Expand; }
+
+LogicalResult EinsumOp::shape(ShapeContext &context) {
+  if (getXs().empty())
+    return context.emitError() << "an einsum needs an operand";
+  Type element = context.elementType(0);
+  for (unsigned i = 0; i != getXs().size(); ++i)
+    if (context.elementType(i) != element)
+      return context.emitError() << "operands have the element types " << element << " and " << context.elementType(i)
+                                 << "; they must be equal (ONNX never converts: insert a Cast)";
+  if (element.isInteger(1))
+    return context.emitError() << "a bool tensor has no sum";
+  FailureOr<EinsumEquation> equation = equationOf(*this);
+  if (failed(equation))
+    return failure();
+  std::map<Label, DimExpr> known;
+  for (auto [i, labels] : llvm::enumerate(equation->terms))
+    for (auto [label, dim] : llvm::zip_equal(labels, context.dims(i))) {
+      auto [found, isNew] = known.try_emplace(label, dim);
+      if (isNew)
+        continue;
+      if (label < 0) {
+        FailureOr<DimExpr> both = context.broadcast(found->second, dim);
+        if (failed(both))
+          return failure();
+        found->second = *both;
+      } else if (failed(context.requireEqual(found->second, dim, "axes named '" + Twine(char(label)) + "' differ: {0} and {1}"))) {
+        return failure();
+      }
+    }
+  SmallVector<DimExpr> dims;
+  for (Label label : equation->result)
+    dims.push_back(known.at(label));
+  context.setResult(0, element, dims);
+  return success();
+}
+
+LogicalResult EinsumOp::expand(RewriterBase &rewriter) {
+  FailureOr<EinsumEquation> equation = equationOf(*this);
+  if (failed(equation))
+    return failure();
+  Value result = EinsumExpansion(*this, *equation, rewriter).run();
+  if (!result)
+    return failure();
+  rewriter.replaceOp(*this, result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Triangularize
+//===----------------------------------------------------------------------===//
+
+Form TriangularizeOp::form() { return Form::Kernel; }
+Role TriangularizeOp::role() { return Role::Opaque; }
+PrecisionNeed TriangularizeOp::precision() { return PrecisionNeed::KeepF32; }
+
+LogicalResult TriangularizeOp::shape(ShapeContext &context) {
+  Type element = context.elementType(0);
+  if (!element.isF32() && !element.isF64())
+    return context.emitError() << "elements must be f32 or f64, not " << element;
+  SmallVector<DimExpr> dims = context.dims(0);
+  if (dims.size() < 2)
+    return context.emitError() << "a matrix has two axes at least; dims are " << toString(dims);
+  if (failed(context.requireEqual(dims[dims.size() - 2], dims.back(), "a determinant needs square matrices, not {0} by {1}")))
+    return failure();
+  context.setResult(0, element, dims);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> TriangularizeOp::lower(LowerContext &context) {
+  Value init = context.empty(context.resultType());
+  return SmallVector<Value>{KernelTriangularizeOp::create(context.b(), getLoc(), init.getType(), context.operand(0), init)};
 }
 
 } // namespace dlc

@@ -33,6 +33,7 @@ void DlcDialect::initialize() {
   addReductionOps();
   addNormalizationOps();
   addMovementOps();
+  addSelectionOps();
   addRecurrentOps();
   addKernelOps();
 }

@@ -357,8 +357,16 @@ DimExpr modDims(DimExpr a, DimExpr b) {
 // Order and choice
 //===----------------------------------------------------------------------===//
 
+std::string lateSymbolName(StringRef stem, int64_t k, bool isCount) {
+  return (stem + (isCount ? "[n" : "[") + Twine(k) + "]").str();
+}
+
 /// Only names of the compiler's making contain '['; they stand for elements read from data.
-static bool isLateSymbol(DimExpr e) { return e.isSymbol() && e.getSymbol().getValue().contains('['); }
+static bool mayBeNegative(DimExpr e) {
+  StringRef name = e.getSymbol().getValue();
+  size_t bracket = name.rfind('[');
+  return bracket != StringRef::npos && !name.substr(bracket).starts_with("[n");
+}
 
 static std::optional<int64_t> combine(std::optional<int64_t> a, std::optional<int64_t> b,
                                       std::optional<int64_t> (*op)(int64_t, int64_t)) {
@@ -376,7 +384,7 @@ static Bounds boundsOf(DimExpr e) {
   case DimKind::Const:
     return {e.getValue(), e.getValue()};
   case DimKind::Symbol:
-    return isLateSymbol(e) ? Bounds{} : Bounds{0, std::nullopt};
+    return mayBeNegative(e) ? Bounds{} : Bounds{0, std::nullopt};
   case DimKind::Add: {
     Bounds sum{0, 0};
     for (unsigned i = 0; i != e.getOperands().size(); ++i) {

@@ -6,8 +6,41 @@
 
 #include "dlc/IR/Elementwise.h"
 #include "dlc/IR/ShapeContext.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
+
+namespace dlc {
+
+/// See OrderKeyOp.
+static Scalar orderKey(ScalarBuilder &builder, const Scalar &x, Type to, bool descending) {
+  OpBuilder &b = x.b();
+  Location loc = x.getLoc();
+  unsigned width = to.getIntOrFloatBitWidth();
+  auto constant = [&](const APInt &value) -> Value { return arith::ConstantOp::create(b, loc, b.getIntegerAttr(to, value)); };
+  Value key;
+  if (x.isFloat()) {
+    // Negative floats have the opposite order of their bits.
+    Value bits = arith::BitcastOp::create(b, loc, to, x.getValue());
+    Value isNegative = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, bits, constant(APInt(width, 0)));
+    Value turned = arith::XOrIOp::create(b, loc, bits, constant(APInt::getSignedMaxValue(width)));
+    key = arith::SelectOp::create(b, loc, isNegative, turned, bits);
+    Value isZero = (x == builder.constant(0, x)).getValue(), isNumber = (x == x).getValue();
+    key = arith::SelectOp::create(b, loc, isZero, constant(APInt(width, 0)), key);
+    key = arith::SelectOp::create(b, loc, isNumber, key, constant(APInt::getSignedMaxValue(width)));
+  } else if (x.isBool()) {
+    key = arith::ExtUIOp::create(b, loc, to, x.getValue());
+  } else if (x.isUnsigned()) {
+    key = arith::XOrIOp::create(b, loc, x.getValue(), constant(APInt::getSignedMinValue(width)));
+  } else {
+    key = x.getValue();
+  }
+  if (descending)
+    key = arith::XOrIOp::create(b, loc, key, constant(APInt::getAllOnes(width)));
+  return builder.wrap(key, to);
+}
+
+} // namespace dlc
 
 #define GET_OP_CLASSES
 #include "dlc/IR/Elementwise.cpp.inc"

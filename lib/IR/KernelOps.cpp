@@ -6,6 +6,7 @@
 #include "dlcrt/kernel_abi.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
@@ -13,6 +14,56 @@
 using namespace mlir;
 
 #include "dlc/IR/KernelInterfaces.cpp.inc"
+
+namespace dlc {
+
+//===----------------------------------------------------------------------===//
+// Line kernels: tiled along all axes but those that they go through as wholes.
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy> static SmallVector<utils::IteratorType> lineLoops(OpTy op) {
+  SmallVector<utils::IteratorType> types;
+  for (int64_t i = 0, e = cast<RankedTensorType>(op.getInit().getType()).getRank(); i != e; ++i)
+    types.push_back(op.isWhole(i) ? utils::IteratorType::reduction : utils::IteratorType::parallel);
+  return types;
+}
+
+template <typename OpTy> static SmallVector<Range> lineDomain(OpTy op, OpBuilder &b) {
+  SmallVector<Range> domain;
+  for (OpFoldResult size : tensor::getMixedSizes(b, op.getLoc(), op.getInit()))
+    domain.push_back({b.getIndexAttr(0), size, b.getIndexAttr(1)});
+  return domain;
+}
+
+/// Which part of `tensor`, an operand or a result, belongs to a tile.
+template <typename OpTy>
+static void linesOf(OpTy op, OpBuilder &b, Value tensor, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                    SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
+  resultSizes = tensor::getMixedSizes(b, op.getLoc(), tensor);
+  resultOffsets.assign(resultSizes.size(), b.getIndexAttr(0));
+  for (size_t i = 0; i != offsets.size(); ++i)
+    if (!op.isWhole(i)) {
+      resultOffsets[i] = offsets[i];
+      resultSizes[i] = sizes[i];
+    }
+}
+
+template <typename OpTy>
+static FailureOr<TilingResult> tileLines(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  SmallVector<Value> parts;
+  SmallVector<Operation *> slices;
+  for (Value tensor : op->getOperands()) {
+    SmallVector<OpFoldResult> at, size;
+    linesOf(op, b, tensor, offsets, sizes, at, size);
+    SmallVector<OpFoldResult> strides(at.size(), b.getIndexAttr(1));
+    slices.push_back(tensor::ExtractSliceOp::create(b, op.getLoc(), tensor, at, size, strides));
+    parts.push_back(slices.back()->getResult(0));
+  }
+  Operation *tile = mlir::clone(b, op, TypeRange(parts.back().getType()), parts);
+  return TilingResult{{tile}, {tile->getResult(0)}, slices};
+}
+
+} // namespace dlc
 
 #define GET_OP_CLASSES
 #include "dlc/IR/KernelOps.cpp.inc"
@@ -262,6 +313,309 @@ FailureOr<SmallVector<Value>> KernelScatterOp::decompose(OpBuilder &b) {
     return branch.getResult(0);
   });
   return SmallVector<Value>{result};
+}
+
+//===----------------------------------------------------------------------===//
+// Loops over elements, for kernel ops that decompose into scf.
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Writes loops that carry one tensor which they change in place.
+class LoopWriter {
+public:
+  LoopWriter(OpBuilder &b, Location loc) : b(b), loc(loc), zero(index(0)), one(index(1)) {}
+
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value size(Value tensor, int64_t axis) { return getValueOrCreateConstantIndexOp(b, loc, tensor::getMixedSize(b, loc, tensor, axis)); }
+  Value add(Value x, Value y) { return arith::AddIOp::create(b, loc, x, y); }
+  Value subtract(Value x, Value y) { return arith::SubIOp::create(b, loc, x, y); }
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) { return arith::CmpIOp::create(b, loc, predicate, x, y); }
+  Value isLess(Value x, Value y) { return compare(arith::CmpIPredicate::slt, x, y); }
+  Value both(Value x, Value y) { return arith::AndIOp::create(b, loc, x, y); }
+  Value select(Value condition, Value x, Value y) { return arith::SelectOp::create(b, loc, condition, x, y); }
+  Value load(Value tensor, ValueRange at) { return tensor::ExtractOp::create(b, loc, tensor, at); }
+  Value store(Value element, Value tensor, ValueRange at) { return tensor::InsertOp::create(b, loc, element, tensor, at); }
+
+  /// for (i = low; i < high; ++i) carried = body(i, carried)
+  SmallVector<Value> loop(Value low, Value high, ValueRange carried, llvm::function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+    auto loop = scf::ForOp::create(b, loc, low, high, one, carried, [&](OpBuilder &inner, Location, Value i, ValueRange values) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+      scf::YieldOp::create(b, loc, body(i, values));
+    });
+    return llvm::to_vector_of<Value>(loop.getResults());
+  }
+  Value loop(Value low, Value high, Value tensor, llvm::function_ref<Value(Value, Value)> body) {
+    return loop(low, high, ValueRange{tensor}, [&](Value i, ValueRange carried) { return SmallVector<Value>{body(i, carried[0])}; })[0];
+  }
+  /// condition ? then() : otherwise()
+  SmallVector<Value> branch(Value condition, llvm::function_ref<SmallVector<Value>()> then, llvm::function_ref<SmallVector<Value>()> otherwise) {
+    auto in = [&](OpBuilder &inner, llvm::function_ref<SmallVector<Value>()> body) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+      scf::YieldOp::create(b, loc, body());
+    };
+    auto branch = scf::IfOp::create(
+        b, loc, condition, [&](OpBuilder &inner, Location) { in(inner, then); }, [&](OpBuilder &inner, Location) { in(inner, otherwise); });
+    return llvm::to_vector_of<Value>(branch.getResults());
+  }
+  /// while (condition) carried = body(forwarded), where `before` makes of `carried` the condition and what the body gets, of
+  /// these types. The results are what was forwarded last.
+  SmallVector<Value> loopWhile(TypeRange types, ValueRange carried,
+                               llvm::function_ref<std::pair<Value, SmallVector<Value>>(ValueRange)> before,
+                               llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+    auto loop = scf::WhileOp::create(
+        b, loc, types, carried,
+        [&](OpBuilder &inner, Location, ValueRange values) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+          auto [condition, forwarded] = before(values);
+          scf::ConditionOp::create(b, loc, condition, forwarded);
+        },
+        [&](OpBuilder &inner, Location, ValueRange values) {
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+          scf::YieldOp::create(b, loc, body(values));
+        });
+    return llvm::to_vector_of<Value>(loop.getResults());
+  }
+  /// Loops over some axes of `shape`, which set their entries of `indices`; innermost `tensor = body(tensor)`.
+  Value nest(Value shape, ArrayRef<int64_t> axes, SmallVectorImpl<Value> &indices, Value tensor, llvm::function_ref<Value(Value)> body) {
+    if (axes.empty())
+      return body(tensor);
+    return loop(zero, size(shape, axes.front()), tensor, [&](Value i, Value carried) {
+      indices[axes.front()] = i;
+      return nest(shape, axes.drop_front(), indices, carried, body);
+    });
+  }
+
+  OpBuilder &b;
+  Location loc;
+  Value zero, one;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// ArgSort
+//===----------------------------------------------------------------------===//
+
+bool KernelArgSortOp::isWhole(int64_t axis) { return getLexicographic() || axis == static_cast<int64_t>(getAxis()); }
+
+namespace {
+/// Sorts one line (or all slices): a heap of the first elements found so far, with the last of them in front, in the result.
+class HeapSort {
+public:
+  HeapSort(LoopWriter &w, KernelArgSortOp op, ArrayRef<Value> indices)
+      : w(w), keys(op.getX()), axis(op.getAxis()), lexicographic(op.getLexicographic()), indices(indices) {}
+
+  Value run(Value result) {
+    Value count = w.size(keys, axis), k = w.size(result, lexicographic ? 0 : axis);
+    result = w.loop(w.zero, k, result, [&](Value i, Value heap) { return store(i, heap, i); });
+    Value half = arith::DivUIOp::create(w.b, w.loc, k, w.index(2));
+    result = w.loop(w.zero, half, result, [&](Value i, Value heap) {
+      Value root = w.subtract(w.subtract(half, i), w.one);
+      return siftDown(heap, load(heap, root), root, k);
+    });
+    // Nothing has a place in a heap of none.
+    Value first = w.select(w.compare(arith::CmpIPredicate::eq, k, w.zero), count, k);
+    result = w.loop(first, count, result, [&](Value i, Value heap) {
+      return w.branch(
+          isBefore(i, load(heap, w.zero)), [&] { return SmallVector<Value>{siftDown(heap, i, w.zero, k)}; },
+          [&] { return SmallVector<Value>{heap}; })[0];
+    });
+    return w.loop(w.one, k, result, [&](Value i, Value heap) {
+      Value end = w.subtract(k, i), moved = load(heap, end);
+      return siftDown(store(load(heap, w.zero), heap, end), moved, w.zero, end);
+    });
+  }
+
+private:
+  SmallVector<Value> at(Value position) {
+    if (lexicographic)
+      return {position};
+    SmallVector<Value> result(indices);
+    result[axis] = position;
+    return result;
+  }
+  Value load(Value heap, Value position) { return arith::IndexCastOp::create(w.b, w.loc, w.b.getIndexType(), w.load(heap, at(position))); }
+  Value store(Value index, Value heap, Value position) {
+    return w.store(arith::IndexCastOp::create(w.b, w.loc, w.b.getI64Type(), index), heap, at(position));
+  }
+
+  /// Puts `index` where it belongs on the way down from `root`, whose own entry is free.
+  Value siftDown(Value heap, Value index, Value root, Value end) {
+    Type position = w.b.getIndexType();
+    SmallVector<Value> last = w.loopWhile(
+        {position, heap.getType(), position}, {root, heap},
+        [&](ValueRange carried) -> std::pair<Value, SmallVector<Value>> {
+          Value left = w.add(w.add(carried[0], carried[0]), w.one), right = w.add(left, w.one);
+          auto choice = w.branch(
+              w.isLess(left, end),
+              [&] {
+                Value child = w.branch(
+                    w.isLess(right, end),
+                    [&] {
+                      Value first = load(carried[1], left), second = load(carried[1], right);
+                      Value isRight = isBefore(first, second);
+                      return SmallVector<Value>{w.select(isRight, right, left)};
+                    },
+                    [&] { return SmallVector<Value>{left}; })[0];
+                return SmallVector<Value>{isBefore(index, load(carried[1], child)), child};
+              },
+              [&] { return SmallVector<Value>{arith::ConstantOp::create(w.b, w.loc, w.b.getBoolAttr(false)), left}; });
+          return {choice[0], {carried[0], carried[1], choice[1]}};
+        },
+        [&](ValueRange forwarded) {
+          Value child = forwarded[2];
+          return SmallVector<Value>{child, store(load(forwarded[1], child), forwarded[1], forwarded[0])};
+        });
+    return store(index, last[1], last[0]);
+  }
+
+  /// Whether element (or slice) i comes before j.
+  Value isBefore(Value i, Value j) {
+    Value lower = w.compare(arith::CmpIPredicate::ult, i, j);
+    SmallVector<Value> x(indices), y(indices);
+    x[axis] = i;
+    y[axis] = j;
+    if (!lexicographic) {
+      Value a = w.load(keys, x), b = w.load(keys, y);
+      return w.select(w.compare(arith::CmpIPredicate::eq, a, b), lower, w.isLess(a, b));
+    }
+    SmallVector<int64_t> others;
+    for (int64_t d = 0, e = x.size(); d != e; ++d)
+      if (d != axis)
+        others.push_back(d);
+    Value order = compareSlices(others, x, y);
+    return w.select(w.compare(arith::CmpIPredicate::eq, order, w.zero), lower, w.isLess(order, w.zero));
+  }
+
+  /// -1, 0 or 1, from the first elements that differ.
+  Value compareSlices(ArrayRef<int64_t> axes, SmallVectorImpl<Value> &x, SmallVectorImpl<Value> &y) {
+    Value minusOne = w.index(-1);
+    if (axes.empty()) {
+      Value a = w.load(keys, x), b = w.load(keys, y);
+      Value differs = w.select(w.isLess(a, b), minusOne, w.one);
+      return w.select(w.compare(arith::CmpIPredicate::eq, a, b), w.zero, differs);
+    }
+    int64_t d = axes.front();
+    Value size = w.size(keys, d);
+    Type position = w.b.getIndexType();
+    return w.loopWhile(
+        {position, position}, {w.zero, w.zero},
+        [&](ValueRange carried) -> std::pair<Value, SmallVector<Value>> {
+          Value isEqual = w.compare(arith::CmpIPredicate::eq, carried[1], w.zero);
+          return {w.both(isEqual, w.isLess(carried[0], size)), {carried[0], carried[1]}};
+        },
+        [&](ValueRange forwarded) {
+          x[d] = y[d] = forwarded[0];
+          Value next = w.add(forwarded[0], w.one);
+          return SmallVector<Value>{next, compareSlices(axes.drop_front(), x, y)};
+        })[1];
+  }
+
+  LoopWriter &w;
+  Value keys;
+  int64_t axis;
+  bool lexicographic;
+  ArrayRef<Value> indices;
+};
+} // namespace
+
+FailureOr<SmallVector<Value>> KernelArgSortOp::decompose(OpBuilder &b) {
+  LoopWriter w(b, getLoc());
+  int64_t rank = cast<RankedTensorType>(getX().getType()).getRank();
+  SmallVector<Value> indices(rank, w.zero);
+  SmallVector<int64_t> lines;
+  for (int64_t i = 0; i != rank; ++i)
+    if (!isWhole(i))
+      lines.push_back(i);
+  return SmallVector<Value>{w.nest(getX(), lines, indices, getInit(), [&](Value result) { return HeapSort(w, *this, indices).run(result); })};
+}
+
+//===----------------------------------------------------------------------===//
+// Compact
+//===----------------------------------------------------------------------===//
+
+bool KernelCompactOp::isWhole(int64_t) { return true; }
+
+FailureOr<SmallVector<Value>> KernelCompactOp::decompose(OpBuilder &b) {
+  LoopWriter w(b, getLoc());
+  Value count = w.size(getInit(), 0);
+  Value none = arith::ConstantOp::create(b, getLoc(), b.getZeroAttr(cast<RankedTensorType>(getX().getType()).getElementType()));
+  auto result = w.loop(w.zero, w.size(getX(), 0), {w.zero, getInit()}, [&](Value i, ValueRange carried) {
+    Value isSet = w.compare(arith::CmpIPredicate::ne, w.load(getX(), i), none);
+    return w.branch(
+        w.both(isSet, w.isLess(carried[0], count)),
+        [&] {
+          Value position = arith::IndexCastOp::create(b, getLoc(), b.getI64Type(), i);
+          return SmallVector<Value>{w.add(carried[0], w.one), w.store(position, carried[1], carried[0])};
+        },
+        [&] { return SmallVector<Value>{carried[0], carried[1]}; });
+  });
+  return SmallVector<Value>{result[1]};
+}
+
+//===----------------------------------------------------------------------===//
+// Triangularize
+//===----------------------------------------------------------------------===//
+
+bool KernelTriangularizeOp::isWhole(int64_t axis) { return axis >= cast<RankedTensorType>(getInit().getType()).getRank() - 2; }
+
+FailureOr<SmallVector<Value>> KernelTriangularizeOp::decompose(OpBuilder &b) {
+  Location loc = getLoc();
+  LoopWriter w(b, loc);
+  int64_t rank = cast<RankedTensorType>(getX().getType()).getRank();
+  Value n = w.size(getX(), rank - 1);
+  SmallVector<Value> indices(rank, w.zero);
+  auto at = [&](Value row, Value column) {
+    indices[rank - 2] = row;
+    indices[rank - 1] = column;
+    return ArrayRef<Value>(indices);
+  };
+  auto absolute = [&](Value x) -> Value { return math::AbsFOp::create(b, loc, x); };
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(cast<RankedTensorType>(getX().getType()).getElementType()));
+
+  auto eliminate = [&](Value p, Value matrix) -> Value {
+    // The largest element of the column below, or a NaN.
+    Value next = w.add(p, w.one);
+    Value row = w.loop(next, n, {p, absolute(w.load(matrix, at(p, p)))}, [&](Value i, ValueRange best) {
+      Value size = absolute(w.load(matrix, at(i, p)));
+      Value isLarger = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, size, best[1]);
+      Value isNan = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, size, size);
+      Value isBetter = arith::OrIOp::create(b, loc, isLarger, isNan);
+      return SmallVector<Value>{w.select(isBetter, i, best[0]), w.select(isBetter, size, best[1])};
+    })[0];
+    matrix = w.branch(
+        w.compare(arith::CmpIPredicate::ne, row, p),
+        [&] {
+          return SmallVector<Value>{w.loop(p, n, matrix, [&](Value j, Value m) {
+            Value upper = w.load(m, at(p, j)), lower = w.load(m, at(row, j));
+            m = w.store(lower, m, at(p, j));
+            return w.store(arith::NegFOp::create(b, loc, upper), m, at(row, j));
+          })};
+        },
+        [&] { return SmallVector<Value>{matrix}; })[0];
+    Value pivot = w.load(matrix, at(p, p));
+    Value isPivot = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, pivot, zero);
+    return w.branch(
+        isPivot,
+        [&] {
+          return SmallVector<Value>{w.loop(next, n, matrix, [&](Value i, Value m) {
+            Value factor = arith::DivFOp::create(b, loc, w.load(m, at(i, p)), pivot);
+            m = w.store(zero, m, at(i, p));
+            return w.loop(next, n, m, [&](Value j, Value inner) {
+              Value product = arith::MulFOp::create(b, loc, factor, w.load(inner, at(p, j)));
+              return w.store(arith::SubFOp::create(b, loc, w.load(inner, at(i, j)), product), inner, at(i, j));
+            });
+          })};
+        },
+        [&] { return SmallVector<Value>{matrix}; })[0];
+  };
+  SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2)), all = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  Value matrices = w.nest(getX(), all, indices, getInit(), [&](Value m) { return w.store(w.load(getX(), indices), m, indices); });
+  matrices = w.nest(getX(), batch, indices, matrices, [&](Value m) { return w.loop(w.zero, n, m, eliminate); });
+  return SmallVector<Value>{matrices};
 }
 
 } // namespace dlc

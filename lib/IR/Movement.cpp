@@ -947,6 +947,19 @@ LogicalResult SizeOp::shape(ShapeContext &context) {
   return success();
 }
 
+Form StridesOp::form() { return Form::Host; }
+Role StridesOp::role() { return Role::Opaque; }
+
+LogicalResult StridesOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> dims = context.dims(0), strides(dims.size());
+  for (size_t i = 0; i != dims.size(); ++i)
+    if (!(strides[i] = productOfDims(getContext(), ArrayRef(dims).drop_front(i + 1))))
+      return context.emitError() << "the number of elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+  context.setResult(0, IntegerType::get(getContext(), 64), {constantDim(getContext(), dims.size())});
+  context.setValues(0, strides);
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Slice
 //===----------------------------------------------------------------------===//
@@ -1104,6 +1117,44 @@ FailureOr<SmallVector<Value>> SliceOp::lower(LowerContext &context) {
     for (auto [index, start, step] : llvm::zip_equal(indices, starts, steps))
       at.push_back(arith::AddIOp::create(b, loc, start, arith::MulIOp::create(b, loc, index, step)));
     return tensor::ExtractOp::create(b, loc, context.operand(0), at);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+}
+
+//===----------------------------------------------------------------------===//
+// Diagonal
+//===----------------------------------------------------------------------===//
+
+Form DiagonalOp::form() { return Form::Lower; }
+Role DiagonalOp::role() { return Role::Movement; }
+
+LogicalResult DiagonalOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), dims;
+  FailureOr<SmallVector<int64_t>> axes = context.normalizeAxes(getAxes(), x.size(), "axes");
+  if (failed(axes))
+    return failure();
+  if (axes->empty())
+    return context.emitError() << "a diagonal goes along one axis at least";
+  setAxes(*axes);
+  for (auto [i, dim] : llvm::enumerate(x)) {
+    auto *found = llvm::find(*axes, static_cast<int64_t>(i));
+    if (found == axes->end() || found == axes->begin())
+      dims.push_back(dim);
+    else if (failed(context.requireEqual(x[axes->front()], dim, "axes " + Twine(axes->front()) + " and " + Twine(i) + " of a diagonal differ: {0} and {1}")))
+      return failure();
+  }
+  context.setResult(0, context.elementType(0), dims);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> DiagonalOp::lower(LowerContext &context) {
+  ArrayRef<int64_t> axes = getAxes();
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    SmallVector<Value> at;
+    unsigned next = 0;
+    for (int64_t i = 0; i != context.operandType(0).getRank(); ++i)
+      at.push_back(llvm::is_contained(axes.drop_front(), i) ? at[axes.front()] : indices[next++]);
+    return tensor::ExtractOp::create(b, getLoc(), context.operand(0), at);
   };
   return SmallVector<Value>{context.generate(context.resultType(), pick)};
 }

@@ -51,7 +51,7 @@ SmallVector<DimValue> ShapeContext::numbers(unsigned i) const {
   return numbers;
 }
 
-FailureOr<SmallVector<DimExpr>> ShapeContext::valuesOrRead(unsigned i, StringRef what) {
+FailureOr<SmallVector<DimExpr>> ShapeContext::valuesOrRead(unsigned i, StringRef what, bool areCounts) {
   Value operand = op->getOperand(i);
   auto type = cast<RankedTensorType>(operand.getType());
   if (!type.getElementType().isInteger())
@@ -75,7 +75,7 @@ FailureOr<SmallVector<DimExpr>> ShapeContext::valuesOrRead(unsigned i, StringRef
   builder.setInsertionPointAfterValue(operand);
   SmallVector<Attribute> names;
   for (int64_t k = 0, e = type.getNumElements(); k != e; ++k) {
-    std::string name = stem + "[" + std::to_string(k) + "]";
+    std::string name = lateSymbolName(stem, k, areCounts);
     names.push_back(builder.getStringAttr(name));
     if (!values[k])
       values[k] = symbolDim(getContext(), name);

@@ -16,6 +16,23 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
+/// Calls `visit` for the symbols that the op's result types and attributes name. The dims of an if are those of its branches, or
+/// are read from its own results.
+void forEachSymbolOf(Operation *op, llvm::function_ref<void(StringRef)> visit) {
+  auto visitExpr = [&](Attribute attribute) {
+    if (auto e = dyn_cast<DimExpr>(attribute))
+      forEachSymbol(e, visit);
+  };
+  if (!isa<IfOp>(op))
+    for (Type type : op->getResultTypes())
+      llvm::for_each(dimsOf(type), visitExpr);
+  for (NamedAttribute attribute : op->getAttrs()) {
+    visitExpr(attribute.getValue());
+    if (auto array = dyn_cast<ArrayAttr>(attribute.getValue()))
+      llvm::for_each(array, visitExpr);
+  }
+}
+
 /// A group in the making: at most one op that is not element-wise, first, then element-wise ops over its result's dims.
 struct Candidate {
   SmallVector<Operation *> ops;
@@ -78,7 +95,7 @@ public:
       if (op.readsData(operand.getOperandNumber()))
         last = std::max(last, groupOf(operand.get()));
     if (form == Form::View) { // renames its operand's memory; counts as a part of its group for the order
-      views[op->getResult(0)] = last;
+      views[op->getResult(0)] = std::max(last, lastReader(op));
       return;
     }
     bool isElementwise = form == Form::Scalar;
@@ -99,6 +116,12 @@ public:
     candidates.push_back({{}, {}, false});
   }
 
+  /// What names the symbols that it defines uses the group of what it reads.
+  void add(ReadOp read) {
+    for (auto symbol : read.getSymbols().getAsRange<StringAttr>())
+      readers[symbol.getValue()] = groupOf(read.getX());
+  }
+
   void build() {
     for (Candidate &candidate : candidates)
       if (!candidate.ops.empty())
@@ -106,6 +129,16 @@ public:
   }
 
 private:
+  /// The last group that the symbols which the op names are read from.
+  int lastReader(Operation *op) const {
+    int last = -1;
+    forEachSymbolOf(op, [&](StringRef name) {
+      if (auto reader = readers.find(name); reader != readers.end())
+        last = std::max(last, reader->second);
+    });
+    return last;
+  }
+
   /// An op over nothing but sources waits for its only user, whatever group that goes to, unless it is long.
   bool mayFloat(DlcOp op) {
     constexpr unsigned kMost = 8;
@@ -132,6 +165,8 @@ private:
   int groupOf(Value v) const {
     if (auto view = views.find(v); view != views.end())
       return view->second;
+    if (auto fromDims = v.getDefiningOp<FromDimsOp>())
+      return lastReader(fromDims);
     auto found = v.getDefiningOp() ? group.find(v.getDefiningOp()) : group.end();
     return found == group.end() ? -1 : found->second;
   }
@@ -173,6 +208,7 @@ private:
   std::vector<Candidate> candidates;
   DenseMap<Operation *, int> group;
   DenseMap<Value, int> views;
+  llvm::StringMap<int> readers; // of symbols
   DenseMap<Operation *, unsigned> floating; // ops in no group yet, with how many they are together with those that they wait for
 };
 
@@ -183,24 +219,10 @@ void forEachUsed(Operation *op, const llvm::StringMap<Operation *> &reads, llvm:
     for (Value operand : inner->getOperands())
       if (Operation *definition = operand.getDefiningOp(); definition && definition->getBlock() == op->getBlock())
         visit(definition);
-    auto visitReads = [&](DimExpr e) {
-      forEachSymbol(e, [&](StringRef name) {
-        if (Operation *read = reads.lookup(name))
-          visit(read);
-      });
-    };
-    if (!isa<IfOp>(inner)) // whose dims are those of its branches, or are read from its own results
-      for (Type type : inner->getResultTypes())
-        for (DimExpr dim : dimsOf(type))
-          visitReads(dim);
-    for (NamedAttribute attribute : inner->getAttrs()) {
-      if (auto e = dyn_cast<DimExprAttr>(attribute.getValue()))
-        visitReads(e);
-      if (auto list = dyn_cast<ArrayAttr>(attribute.getValue()))
-        for (Attribute element : list)
-          if (auto e = dyn_cast<DimExprAttr>(element))
-            visitReads(e);
-    }
+    forEachSymbolOf(inner, [&](StringRef name) {
+      if (Operation *read = reads.lookup(name))
+        visit(read);
+    });
   });
 }
 
@@ -279,6 +301,8 @@ private:
         fuse(region.front());
       if (auto dlcOp = dyn_cast<DlcOp>(op))
         grouping.add(dlcOp);
+      else if (auto read = dyn_cast<ReadOp>(op))
+        grouping.add(read);
       else if (op.getNumRegions() > 0)
         grouping.addBarrier(&op);
     }

@@ -47,6 +47,24 @@ func.func @two_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
+// A value of what a later group counts is no operand of an earlier one, although their dims are the same.
+// CHECK-LABEL: func.func @late_value
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.neg
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.reduce sum
+// CHECK: dlc.read
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.add
+func.func @late_value(%x: tensor<4xi64>) -> tensor<4xi64> {
+  %0 = dlc.neg %x : (tensor<4xi64>) -> tensor<4xi64>
+  %1 = dlc.reduce sum %0 {axes = array<i64: 0>, keepdims = false, allAxes = false} : (tensor<4xi64>) -> tensor<i64>
+  dlc.read %1 as ["v0[0]"] : tensor<i64>
+  %2 = dlc.from_dims [#dlc.dim<"v0[0]">] : tensor<i64>
+  %3 = dlc.add %0, %2 : (tensor<4xi64>, tensor<i64>) -> tensor<4xi64>
+  return %3 : tensor<4xi64>
+}
+
 // Branches have groups of their own, and what reads a result stands behind them.
 // CHECK-LABEL: func.func @branches
 // CHECK: %[[A:.*]] = dlc.group

@@ -15,4 +15,19 @@ def Dlc_MatMulOp : Dlc_Op<"matmul", ["form", "role", "lower", "precision", "cost
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
+def Dlc_EinsumOp : Dlc_Op<"einsum", ["form", "expand"], [Pure]> {
+  let summary = "Sums of products over named axes, as ONNX Einsum";
+  let description = [{ Expands into diagonals, sums, transposes, products and, where two operands share a summed axis, matrix products. }];
+  let arguments = (ins Variadic<AnyTensor>:$xs, StrAttr:$equation);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "$equation operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Dlc_TriangularizeOp : Dlc_Op<"triangularize", ["form", "role", "precision", "lower"], [Pure]> {
+  let summary = "Upper triangular matrices with the same determinants; becomes the kernel op `dlc.kernel_triangularize`";
+  let arguments = (ins AnyTensor:$x);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

@@ -5,7 +5,8 @@
 // Dimension expressions: integers over named symbols. Two dimensions are equal exactly when their expressions are the same
 // attribute, so every builder here canonicalises: sums of products in one order, constants folded.
 //
-// Symbols stand for sizes and are never negative, except late symbols read from data (`dlc.read`), which may be anything.
+// Symbols stand for sizes and are never negative, except late symbols read from data (`dlc.read`), which may be anything
+// unless they count something.
 // All builders return a null expression when an operand is null, a constant does not fit 64 bits, or the expression would have
 // more than 512 parts; callers test once, at the end.
 
@@ -38,6 +39,8 @@ using DimExpr = DimExprAttr;
 
 DimExpr constantDim(mlir::MLIRContext *context, int64_t value);
 DimExpr symbolDim(mlir::MLIRContext *context, llvm::StringRef name);
+/// The name of the symbol that stands for element `k` of a tensor, to be read at run time. A count is never negative.
+std::string lateSymbolName(llvm::StringRef stem, int64_t k, bool isCount);
 
 DimExpr addDims(DimExpr a, DimExpr b);
 DimExpr subDims(DimExpr a, DimExpr b);

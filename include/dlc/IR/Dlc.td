@@ -33,6 +33,7 @@ def Dlc_Dialect : Dialect {
     void addReductionOps();
     void addNormalizationOps();
     void addMovementOps();
+    void addSelectionOps();
     void addRecurrentOps();
     void addKernelOps();
     std::shared_ptr<WeightStore> weights;

@@ -142,6 +142,13 @@ def Dlc_BitCastOp : Dlc_Elementwise<"bit_cast", (ins AnyTensor:$x, TypeAttr:$to)
   let summary = "The same bits as another element type of the same width";
 }
 
+def Dlc_OrderKeyOp : Dlc_Elementwise<"order_key", (ins AnyTensor:$x, TypeAttr:$to, BoolAttr:$descending), "",
+    "return orderKey(b, operands[0], getTo(), getDescending());"> {
+  let resultRule = "ElementRule::Attribute";
+  let summary = "A signed integer of the element's width (`to`) for each element, in the same order, or the opposite one";
+  let description = [{ Equal elements have equal keys: both zeros, and all NaNs, which stand above infinity. }];
+}
+
 // Before opset 7, the second operand of an operator is put at given axes of the first one.
 def Dlc_AlignAxesOp : Dlc_Op<"align_axes", ["form", "role", "readsData", "expand"], [Pure]> {
   let summary = "x with axes of size 1 behind, so that its first axis is axis `axis` of `like`; expands into a reshape";

@@ -31,6 +31,51 @@ def Dlc_KernelScanOp : Op<Dlc_Dialect, "kernel_scan", [Pure, DestinationStyleOpI
   let extraClassDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
 }
 
+/// A kernel op from one operand to one destination, which is cut along all axes but those that it goes through as wholes.
+class Dlc_LineKernel<string mnemonic, dag extra = (ins)> : Op<Dlc_Dialect, mnemonic, [Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {
+  let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$init), extra);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`ins` `(` $x `:` type($x) `)` `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result)";
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// Whether an axis of the result is gone through as a whole.
+    bool isWhole(int64_t axis);
+  }];
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() { return ::dlc::lineLoops(*this); }
+    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) { return ::dlc::lineDomain(*this, b); }
+    ::llvm::FailureOr<::mlir::TilingResult> $cppClass::getTiledImplementation(
+        ::mlir::OpBuilder &b, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets, ::llvm::ArrayRef<::mlir::OpFoldResult> sizes) {
+      return ::dlc::tileLines(*this, b, offsets, sizes);
+    }
+    ::llvm::LogicalResult $cppClass::getResultTilePosition(
+        ::mlir::OpBuilder &b, unsigned, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets, ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
+        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets, ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
+      ::dlc::linesOf(*this, b, getInit(), offsets, sizes, resultOffsets, resultSizes);
+      return ::mlir::success();
+    }
+  }];
+}
+
+def Dlc_KernelArgSortOp : Dlc_LineKernel<"kernel_argsort", (ins I64Attr:$axis, BoolAttr:$lexicographic)> {
+  let summary = "The indices of the smallest elements (signed integers) along an axis, as many as init has entries there, in order";
+  let description = [{
+    Of equal elements the lower index comes first. `lexicographic`: whole slices are compared, and `init` has one axis. It works
+    in `init` alone: a heap of the best so far, then heap sort; that the index decides between equals makes the order total.
+  }];
+}
+
+def Dlc_KernelCompactOp : Dlc_LineKernel<"kernel_compact"> {
+  let summary = "The positions of the elements of x that are not 0, in order; at most as many as init has entries";
+}
+
+def Dlc_KernelTriangularizeOp : Dlc_LineKernel<"kernel_triangularize"> {
+  let summary = "Upper triangular matrices with the determinants of the (float) matrices in the last two axes";
+  let description = [{ Gaussian elimination with partial pivoting in `init`; of two rows that change places one changes its sign. }];
+}
+
 def Dlc_KernelScatterOp : Op<Dlc_Dialect, "kernel_scatter", [Pure, DestinationStyleOpInterface,
     DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
     DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {

@@ -113,6 +113,14 @@ def Dlc_UnsqueezeOp : Dlc_Movement<"unsqueeze", (ins AnyTensor:$x, Optional<AnyT
     }]>];
 }
 
+def Dlc_StridesOp : Dlc_Movement<"strides", (ins AnyTensor:$x), ["form", "role"]> {
+  let summary = "For each axis, by how many elements its next entry is away in row-major order, as an int64 tensor";
+}
+
+def Dlc_DiagonalOp : Dlc_Movement<"diagonal", (ins AnyTensor:$x, DenseI64ArrayAttr:$axes)> {
+  let summary = "Where the indices along `axes` (of equal size) are the same; those axes become one, in place of the first";
+}
+
 def Dlc_TransposeOp : Dlc_Movement<"transpose", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$perm)> {
   let summary = "result dim i = x dim perm[i]; all axes reversed where `perm` is missing";
 }

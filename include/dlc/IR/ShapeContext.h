@@ -52,8 +52,9 @@ public:
   /// The same for an operand of any of the types of isTypeOfDimValues; empty for others.
   llvm::SmallVector<DimValue> numbers(unsigned i) const;
   /// As `values`, but unknown elements become symbols that are read at run time. Fails, with an error, when the operand is not an
-  /// integer tensor with a constant number (<= kMaxValues) of elements.
-  llvm::FailureOr<llvm::SmallVector<DimExpr>> valuesOrRead(unsigned i, llvm::StringRef what);
+  /// integer tensor with a constant number (<= kMaxValues) of elements. `areCounts` says that they are never negative, because
+  /// of how they were computed; what a caller feeds may be anything.
+  llvm::FailureOr<llvm::SmallVector<DimExpr>> valuesOrRead(unsigned i, llvm::StringRef what, bool areCounts = false);
 
   /// The same for a list of sizes: one axis, and no size negative (checked at run time where that is when it is known).
   llvm::FailureOr<llvm::SmallVector<DimExpr>> sizes(unsigned i, llvm::StringRef what);

@@ -11,6 +11,37 @@ func.func @scan(%x: tensor<?x8xf32>, %d: tensor<?x8xf32>) -> tensor<?x8xf32> {
   return %0 : tensor<?x8xf32>
 }
 
+// A heap in the result, then heap sort: no memory of its own.
+// CHECK-LABEL: func.func @argsort(
+// CHECK-NOT: dlc.kernel_argsort
+// CHECK-NOT: tensor.empty
+// CHECK: scf.while
+// CHECK: return
+func.func @argsort(%x: tensor<?x8xi32>, %d: tensor<?x3xi64>) -> tensor<?x3xi64> {
+  %0 = dlc.kernel_argsort ins(%x : tensor<?x8xi32>) outs(%d : tensor<?x3xi64>) {axis = 1 : i64, lexicographic = false} -> tensor<?x3xi64>
+  return %0 : tensor<?x3xi64>
+}
+
+// CHECK-LABEL: func.func @compact(
+// CHECK-NOT: dlc.kernel_compact
+// CHECK: scf.for
+// CHECK: scf.if
+// CHECK: tensor.insert
+func.func @compact(%x: tensor<?xi8>, %d: tensor<?xi64>) -> tensor<?xi64> {
+  %0 = dlc.kernel_compact ins(%x : tensor<?xi8>) outs(%d : tensor<?xi64>) -> tensor<?xi64>
+  return %0 : tensor<?xi64>
+}
+
+// CHECK-LABEL: func.func @triangularize(
+// CHECK-NOT: dlc.kernel_triangularize
+// CHECK-NOT: tensor.empty
+// CHECK: arith.divf
+// CHECK: return
+func.func @triangularize(%x: tensor<?x3x3xf64>, %d: tensor<?x3x3xf64>) -> tensor<?x3x3xf64> {
+  %0 = dlc.kernel_triangularize ins(%x : tensor<?x3x3xf64>) outs(%d : tensor<?x3x3xf64>) -> tensor<?x3x3xf64>
+  return %0 : tensor<?x3x3xf64>
+}
+
 // A copy, then the updates in their order, each where it is inside.
 // CHECK-LABEL: func.func @scatter(
 // CHECK-NOT: dlc.kernel_scatter

@@ -77,6 +77,16 @@ func.func @scan(%x: tensor<?x8xf32>, %d: tensor<?x8xf32>, %n: index) -> tensor<?
   return %0 : tensor<?x8xf32>
 }
 
+// All axes but those that are gone through as wholes; the operand is longer than the result along them.
+// CHECK-LABEL: func.func @argsort(
+// CHECK: scf.forall
+// CHECK: dlc.kernel_argsort ins(%{{.*}} : tensor<?x8xi32>) outs(%{{.*}} : tensor<?x3xi64>)
+func.func @argsort(%x: tensor<?x8xi32>, %d: tensor<?x3xi64>, %n: index) -> tensor<?x3xi64> attributes {
+    plan.operands = 1 : i64, plan.destinations = 1 : i64, plan.dims = [array<i64: 0, -1>, array<i64: 0, -1>], plan.schedule = #plan.schedule<tiles = [16]>} {
+  %0 = dlc.kernel_argsort ins(%x : tensor<?x8xi32>) outs(%d : tensor<?x3xi64>) {axis = 1 : i64, lexicographic = false} -> tensor<?x3xi64>
+  return %0 : tensor<?x3xi64>
+}
+
 // Along an axis that no index decides on, a tile takes the updates that change it; there may be fewer than elements.
 // CHECK-LABEL: func.func @scatter(
 // CHECK-SAME: %[[X:.*]]: tensor<?x8xf32>, %[[INDEX:.*]]: tensor<?x3xi64>, %[[UPDATE:.*]]: tensor<?x3xf32>, %[[D:.*]]: tensor<?x8xf32>
