@@ -168,11 +168,12 @@ struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
     registry.insert<arith::ArithDialect, LLVM::LLVMDialect, math::MathDialect, vector::VectorDialect>();
   }
 
-  LogicalResult callImports(func::FuncOp func, llvm::SmallSetVector<int32_t, 8> &used) {
+  /// Those ops that `takes` names become calls.
+  LogicalResult callImports(func::FuncOp func, llvm::SmallSetVector<int32_t, 8> &used, function_ref<bool(Operation *)> takes) {
     MLIRContext *context = &getContext();
     SmallVector<Operation *> ops;
     func.walk([&](Operation *op) {
-      if ((isa<math::MathDialect>(op->getDialect()) && !isInstruction(op)) || isa<arith::RemFOp>(op))
+      if (takes(op))
         ops.push_back(op);
     });
     if (ops.empty())
@@ -245,18 +246,23 @@ struct LowerMath : PassWrapper<LowerMath, OperationPass<ModuleOp>> {
     });
     for (Operation *op : functions)
       Approximator(op).run();
+    llvm::SmallSetVector<int32_t, 8> used;
+    auto callAll = [&](function_ref<bool(Operation *)> takes) {
+      for (auto func : module.getOps<func::FuncOp>())
+        if (func.getSymName().ends_with(".body") && failed(callImports(func, used, takes)))
+          return failure();
+      return success();
+    };
+    // Upstream's polynomial is one for f32, whatever the type.
+    if (failed(callAll([](Operation *op) { return isa<math::ErfOp>(op) && getElementTypeOrSelf(op->getResult(0)).isF64(); })))
+      return signalPassFailure();
     RewritePatternSet upstream(&getContext());
     populateMathPolynomialApproximationPatterns(upstream, isApproximatedUpstream);
     if (failed(applyPatternsGreedily(module, std::move(upstream))))
       return signalPassFailure();
 
-    llvm::SmallSetVector<int32_t, 8> used;
-    for (auto func : module.getOps<func::FuncOp>()) {
-      if (!func.getSymName().ends_with(".body"))
-        continue;
-      if (failed(callImports(func, used)))
-        return signalPassFailure();
-    }
+    if (failed(callAll([](Operation *op) { return (isa<math::MathDialect>(op->getDialect()) && !isInstruction(op)) || isa<arith::RemFOp>(op); })))
+      return signalPassFailure();
     // Fused only where that is an instruction: by name, fma would be a call.
     module.walk([&](math::FmaOp op) {
       OpBuilder b(op);

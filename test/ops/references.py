@@ -8,6 +8,7 @@ line says which is right, the test fails: the operator's text has to be read, an
 
 import contextlib
 import io
+import math
 import warnings
 
 import numpy as np
@@ -202,6 +203,7 @@ FAULTS = [
     ("evaluator", {"Unsqueeze"}, lambda n, x: unsorted(n.attributes.get("axes", [])),
      "the order of `axes` does not matter, and they count in the result; it inserts one after the other"),
     ("evaluator", {"HardSwish"}, lambda n, x: x[0].dtype == np.float64, "alpha is 1/6; it has the number of single precision next to that"),
+    ("evaluator", {"Erf", "Gelu"}, lambda n, x: x[0].dtype == np.float64, "its error function is right to 2e-8 only, whatever the type"),
     ("evaluator", {"Unique"}, lambda n, x: n.attributes.get("sorted", 1) == 0,
      "unsorted means in the order of first occurrence: [2, 1, 1, 3] -> [2, 1, 3]; it sorts"),
     ("evaluator", {"Slice"}, slices_backwards_from_below,
@@ -227,8 +229,19 @@ def slice_by_text(node, arrays):
     return [x]
 
 
+def erf_by_text(node, arrays):
+    return [np.vectorize(math.erf, otypes=[arrays[0].dtype])(arrays[0])]
+
+
+def gelu_by_text(node, arrays):
+    x = arrays[0]
+    if node.attributes.get("approximate", "none") == "tanh":
+        return [0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))]
+    return [0.5 * x * (1 + erf_by_text(node, [x / np.sqrt(2)])[0])]
+
+
 # Values by hand, where no reference is to be trusted.
-HAND = {"Slice": slice_by_text}
+HAND = {"Slice": slice_by_text, "Erf": erf_by_text, "Gelu": gelu_by_text}
 
 
 def fault(who, node, arrays):

@@ -23,9 +23,9 @@ module attributes {plan.target = "cpu:x86-64-v2"} {
     %3 = math.exp %x : f32
     llvm.store %3, %d : f32, !llvm.ptr
     // Narrow types compute in f32.
-    // CHECK: arith.extf {{.*}} : bf16 to f32
+    // CHECK: arith.extui {{.*}} : i16 to i32
     // CHECK: math.copysign
-    // CHECK: arith.truncf {{.*}} : f32 to bf16
+    // CHECK: arith.trunci {{.*}} : i32 to i16
     %4 = math.tanh %z : bf16
     llvm.store %4, %d : bf16, !llvm.ptr
     // What is an instruction stays, and a fused multiply-add must not become a call.
