@@ -5,7 +5,9 @@
 #include "dlc/IR/ShapeContext.h"
 #include "dlc/Support/CurrentWork.h"
 #include "dlc/Transforms/Passes.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace dlc {
 #define GEN_PASS_DEF_INFERSHAPES
@@ -42,20 +44,27 @@ class Inference {
 public:
   explicit Inference(func::FuncOp function) : context(function.getContext()) {}
 
-  /// False when an op failed; an op after it is not looked at where it uses the failed one's result: one message a problem.
-  bool visit(Block &block) {
-    bool isComplete = true;
-    for (Operation &op : llvm::make_early_inc_range(block))
-      isComplete &= succeeded(visit(op));
-    return isComplete;
-  }
+  /// False when an op failed, with an error. A block whose branches leave a rank open is tried with each of them.
+  bool visit(Block &block);
 
 private:
+  /// Which of two branches of different ranks gives what follows, for each such If of a block in order: 0 is `then`.
+  struct Choices {
+    SmallVector<unsigned> made;
+    unsigned next = 0;
+    unsigned choose() {
+      if (next == made.size())
+        made.push_back(0);
+      return made[next++];
+    }
+  };
+
+  bool visitOnce(Block &block);
   LogicalResult visit(Operation &op);
   LogicalResult visit(IfOp op);
   LogicalResult takeBranch(IfOp op, Block &branch);
   std::optional<Diagnostic> visitUndecided(Block &branch);
-  void failAtRunTime(Block &branch, const Diagnostic &why, Block &other);
+  void failAtRunTime(Block &branch, Location loc, StringRef why, Block &other);
   LogicalResult joinBranches(IfOp op, DimExpr condition);
   void replaceByValues(Value result);
   void recall(ReadOp read);
@@ -64,7 +73,92 @@ private:
 
   MLIRContext *context;
   ShapeState state;
+  Choices *choices = nullptr; // of the block that is visited
 };
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+/// An op after a failed one is not looked at where it uses the failed one's result: one message a problem.
+bool Inference::visitOnce(Block &block) {
+  bool isComplete = true;
+  for (Operation &op : llvm::make_early_inc_range(block))
+    isComplete &= succeeded(visit(op));
+  return isComplete;
+}
+
+/// Copies of all ops of a block, behind what stands in the other.
+static void copyOps(Block &from, Block &to) {
+  if (from.empty())
+    return;
+  OpBuilder builder(from.front().getContext());
+  builder.setInsertionPointToEnd(&to);
+  IRMapping mapping;
+  for (Operation &op : from)
+    builder.clone(op, mapping);
+}
+
+static void forEachReadAround(Block &block, llvm::function_ref<void(ReadOp)> visit) {
+  for (Operation *op = block.getParentOp(); op && !isa<func::FuncOp>(op); op = op->getParentOp())
+    for (auto read : llvm::make_early_inc_range(op->getBlock()->getOps<ReadOp>()))
+      visit(read);
+}
+
+bool Inference::visit(Block &block) {
+  if (block.getOps<IfOp>().empty())
+    return visitOnce(block);
+  constexpr unsigned kMostTries = 64;
+  Region untouched;
+  untouched.emplaceBlock();
+  copyOps(block, untouched.front());
+  ShapeState before = state;
+  DenseSet<Operation *> reads;
+  forEachReadAround(block, [&](ReadOp read) { reads.insert(read); });
+
+  Choices own;
+  llvm::SaveAndRestore inner(choices, &own);
+  SmallVector<Diagnostic> firstErrors;
+  bool isComplete = false;
+  for (unsigned tries = 0; !isComplete && tries != kMostTries; ++tries) {
+    SmallVector<Diagnostic> errors;
+    own.next = 0;
+    {
+      ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+          return failure();
+        errors.push_back(std::move(diagnostic));
+        return success();
+      });
+      isComplete = visitOnce(block);
+    }
+    if (isComplete)
+      break;
+    if (tries == 0)
+      firstErrors = std::move(errors);
+    // The last choice that has another side.
+    own.made.truncate(own.next);
+    while (!own.made.empty() && own.made.back() == 1)
+      own.made.pop_back();
+    if (own.made.empty())
+      break;
+    own.made.back() = 1;
+    for (Operation &op : block)
+      op.dropAllReferences();
+    block.getOperations().clear();
+    copyOps(untouched.front(), block);
+    forEachReadAround(block, [&](ReadOp read) {
+      if (!reads.contains(read))
+        read.erase();
+    });
+    state = before;
+  }
+  untouched.dropAllReferences();
+  if (!isComplete)
+    for (Diagnostic &error : firstErrors)
+      context->getDiagEngine().emit(std::move(error));
+  return isComplete;
+}
 
 LogicalResult Inference::visit(Operation &op) {
   CurrentWork work("infer-shapes", op.getLoc());
@@ -159,9 +253,9 @@ LogicalResult Inference::visit(IfOp op) {
     return failure();
   }
   if (firstError)
-    failAtRunTime(first, *firstError, second);
+    failAtRunTime(first, firstError->getLocation(), firstError->str(), second);
   if (secondError)
-    failAtRunTime(second, *secondError, first);
+    failAtRunTime(second, secondError->getLocation(), secondError->str(), first);
   return joinBranches(op, condition->front());
 }
 
@@ -197,7 +291,7 @@ std::optional<Diagnostic> Inference::visitUndecided(Block &branch) {
 }
 
 /// A branch that cannot be computed fails when a run takes it. What it would give has the dims of what the other one gives.
-void Inference::failAtRunTime(Block &branch, const Diagnostic &why, Block &other) {
+void Inference::failAtRunTime(Block &branch, Location loc, StringRef why, Block &other) {
   branch.walk([&](Operation *op) {
     for (Value result : op->getResults())
       state.values.erase(result);
@@ -205,8 +299,7 @@ void Inference::failAtRunTime(Block &branch, const Diagnostic &why, Block &other
   while (!branch.empty())
     branch.back().erase();
   OpBuilder builder = OpBuilder::atBlockBegin(&branch);
-  Location loc = why.getLocation();
-  CheckOp::create(builder, loc, constant(0), constant(0), constant(0), why.str());
+  CheckOp::create(builder, loc, constant(0), constant(0), constant(0), why);
   llvm::StringSet<> local;
   other.walk([&](ReadOp read) {
     for (auto name : read.getSymbols().getAsRange<StringAttr>())
@@ -230,8 +323,24 @@ void Inference::failAtRunTime(Block &branch, const Diagnostic &why, Block &other
   YieldOp::create(builder, loc, values);
 }
 
-/// Types, and values where they are known, of what the branches give. Dims that only a branch knows are yielded and read.
+/// Types, and values where they are known, of what the branches give. Dims that only a branch knows are yielded and read. Where the
+/// branches give different numbers of axes, what follows can be made for one of them only: a run that takes the other one fails.
 LogicalResult Inference::joinBranches(IfOp op, DimExpr condition) {
+  Block *branches[] = {&op.getThenBranch().front(), &op.getElseBranch().front()};
+  auto given = [&](unsigned branch, unsigned i) {
+    return cast<RankedTensorType>(cast<YieldOp>(branches[branch]->getTerminator()).getValues()[i].getType());
+  };
+  for (unsigned i = 0; i != op.getNumResults(); ++i) {
+    if (given(0, i).getRank() == given(1, i).getRank())
+      continue;
+    unsigned taken = choices->choose();
+    std::string why = ("the condition takes the " + Twine(taken ? "then" : "else") + " branch, which gives a tensor of " +
+                       Twine(given(1 - taken, i).getRank()) + " axes; what follows is compiled for the " + Twine(given(taken, i).getRank()) +
+                       " axes of the other branch")
+                          .str();
+    failAtRunTime(*branches[1 - taken], op.getLoc(), why, *branches[taken]);
+    break;
+  }
   llvm::StringSet<> local;
   op.walk([&](ReadOp read) {
     if (read->getParentOp() != op->getParentOp())
@@ -259,9 +368,6 @@ LogicalResult Inference::joinBranches(IfOp op, DimExpr condition) {
       dimsResult.push_back((*op.getDimsResult())[i]);
       continue;
     }
-    if (then.getRank() != otherwise.getRank())
-      return op.emitError() << "its branches give tensors of " << then.getRank() << " and of " << otherwise.getRank() << " axes (result " << i
-                            << "); dlc needs them to have as many: reshape one of them in its branch";
     SmallVector<DimExpr> dims;
     for (auto [a, b] : llvm::zip_equal(dimsOf(then), dimsOf(otherwise)))
       dims.push_back(choose(a, b));

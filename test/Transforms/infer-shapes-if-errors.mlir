@@ -1,14 +1,16 @@
 // RUN: dlc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(infer-shapes))'
 
-func.func @ranks(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<*xf32> {
-  // expected-error @below {{its branches give tensors of 2 and of 1 axes (result 0)}}
+// None of the ranks that the branches give fits what follows.
+func.func @ranks(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<2x2x2xf32>) -> tensor<*xf32> {
   %r = dlc.if %c : tensor<i1> -> tensor<*xf32> {
     %0 = dlc.unsqueeze %x {axes = array<i64: 0>} : (tensor<2xf32>) -> tensor<*xf32>
     dlc.yield %0 : tensor<*xf32>
   } else {
     dlc.yield %x : tensor<2xf32>
   }
-  return %r : tensor<*xf32>
+  // expected-error @below {{operand 1 has 3 axes, operand 0 has 2}}
+  %1 = dlc.concat %r, %y {axis = 0 : i64} : (tensor<*xf32>, tensor<2x2x2xf32>) -> tensor<*xf32>
+  return %1 : tensor<*xf32>
 }
 
 // -----

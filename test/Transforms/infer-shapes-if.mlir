@@ -77,3 +77,24 @@ func.func @unusable(%c: tensor<i1>, %x: tensor<?x4xf32, #dlc.info<[n, 4]>>, %w: 
   }
   return %r : tensor<*xf32>
 }
+
+// -----
+
+// Branches of different ranks: what follows is made for one of them.
+// CHECK-LABEL: func.func @ranks
+// CHECK: dlc.if
+// CHECK-NEXT: dlc.check <0>, <0>, <0>, "the condition takes the then branch, which gives a tensor of 2 axes; what follows is compiled for the 1 axes of the other branch"
+// CHECK: } else {
+// CHECK-NEXT: dlc.yield %arg1
+// CHECK: dlc.concat
+// CHECK-SAME: -> tensor<4xf32>
+func.func @ranks(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<*xf32> {
+  %r = dlc.if %c : tensor<i1> -> tensor<*xf32> {
+    %0 = dlc.unsqueeze %x {axes = array<i64: 0>} : (tensor<2xf32>) -> tensor<*xf32>
+    dlc.yield %0 : tensor<*xf32>
+  } else {
+    dlc.yield %x : tensor<2xf32>
+  }
+  %1 = dlc.concat %r, %x {axis = 0 : i64} : (tensor<*xf32>, tensor<2xf32>) -> tensor<*xf32>
+  return %1 : tensor<*xf32>
+}

@@ -46,6 +46,15 @@ GRAPHS = {
           o = Reshape (x, shape)
         }""",
         [{"x": X}, {"x": X[:2]}]),
+    "ranks of which one fits": (
+        """g (float[n,k] x, float[m] y) => (float[j] out) <int64[1] axis = {1}, int64 second = {1}, int64 one = {1}> {
+          dims = Shape (x)
+          columns = Gather (dims, second)
+          is = Equal (columns, one)
+          flat = If (is) <then_branch = t () => (float[a] s) { s = Squeeze (x, axis) }, else_branch = e () => (float[a,b] z) { z = Identity (x) }>
+          out = Concat <axis = 0> (flat, y)
+        }""",
+        [{"x": X[:, :1], "y": X[0]}, {"x": X[:0, :1], "y": X[0]}]),
     "two results, captured and constant": (
         """g (bool c, float[n,4] x) => (float[n,4] out, float[a,b] out2)
            <float[4,4] w = {1, 2, 0, 1, 0, 1, 1, 3, 1, 1, 2, 0, 2, 0, 1, 1}> {
