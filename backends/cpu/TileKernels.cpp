@@ -117,18 +117,19 @@ public:
 private:
   /// The ops that yield, in the order of the block; false unless all of them can be cut.
   bool findRoots() {
+    // Nothing to cut where nothing is computed, by a root or by what it takes along. (A size of 0 means something else to upstream.)
+    for (auto op : func.getBody().front().getOps<linalg::LinalgOp>())
+      if (llvm::is_contained(op.getStaticLoopRanges(), 0))
+        return false;
     SmallPtrSet<Operation *, 4> set;
     for (Value yielded : ret.getOperands()) {
       auto op = dyn_cast_or_null<TilingInterface>(yielded.getDefiningOp());
       std::optional<SmallVector<int64_t>> sizes;
       if (!op || !(sizes = tilesOfLoops(op, tiles)))
         return false;
-      // Nothing to cut where nothing is computed. (A size of 0 means something else to upstream.)
-      auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation());
-      if (llvm::is_contained(cast<RankedTensorType>(yielded.getType()).getShape(), 0) ||
-          (linalgOp && llvm::is_contained(linalgOp.getStaticLoopRanges(), 0)))
+      if (llvm::is_contained(cast<RankedTensorType>(yielded.getType()).getShape(), 0))
         return false;
-      if (linalgOp)
+      if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op.getOperation()))
         for (OpOperand &init : linalgOp.getDpsInitsMutable())
           if (!coversCutLoops(linalgOp.getMatchingIndexingMap(&init), *sizes))
             return false;

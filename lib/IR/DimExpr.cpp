@@ -302,6 +302,9 @@ static DimExpr floorDivide(DimExpr a, int64_t divisor) {
   return addDims(outside, node(DimKind::FloorDiv, {inside, constantDim(context, divisor)}));
 }
 
+/// Dividends are moved by at most this much.
+static constexpr int64_t kLargestShift = int64_t(1) << 32;
+
 static DimExpr divide(DimKind kind, DimExpr a, DimExpr b) {
   if (!a || !b)
     return {};
@@ -312,12 +315,14 @@ static DimExpr divide(DimKind kind, DimExpr a, DimExpr b) {
   if (std::optional<int64_t> divisor = b.getConstant()) {
     if (*divisor <= 0)
       return {};
-    if (kind == DimKind::CeilDiv)
-      a = addDims(a, constantDim(a.getContext(), *divisor - 1));
-    if (!a)
-      return {};
-    std::optional<int64_t> x = a.getConstant();
-    return x ? constantDim(a.getContext(), *floorDivide(*x, *divisor)) : floorDivide(a, *divisor);
+    if (std::optional<int64_t> x = a.getConstant()) {
+      int64_t floor = *floorDivide(*x, *divisor);
+      return constantDim(a.getContext(), kind == DimKind::FloorDiv || *x % *divisor == 0 ? floor : floor + 1);
+    }
+    if (kind == DimKind::CeilDiv && *divisor > kLargestShift) // adding to the dividend might overflow at run time
+      return node(kind, {a, b});
+    a = kind == DimKind::CeilDiv ? addDims(a, constantDim(a.getContext(), *divisor - 1)) : a;
+    return a ? floorDivide(a, *divisor) : DimExpr();
   }
   if (a == b)
     return constantDim(a.getContext(), 1); // sizes that divide are not 0: a division by 0 is an error at run time
