@@ -99,9 +99,11 @@ static Value rangeCount(NodeReader &n, Value start, Value limit, Value delta) {
 }
 
 static void range(NodeReader &n) {
-  Value start = n.input(0), delta = n.input(2);
-  Type type = NodeReader::elementTypeOf(start), index = n.b().getI64Type();
-  Value count = rangeCount(n, start, n.input(1), delta);
+  Type type = n.elementType(0), index = n.b().getI64Type();
+  // Function bodies of the standard give tensors of one element where a scalar is asked for.
+  auto scalar = [&](unsigned i) { return n.make<ReshapeOp>(n.elementType(i), n.input(i), n.ints({}), /*allowzero=*/false); };
+  Value start = scalar(0), limit = scalar(1), delta = scalar(2);
+  Value count = rangeCount(n, start, limit, delta);
   RequireOp::create(n.b(), n.getLoc(), count, n.scalar(0, index), /*atLeast=*/true,
                     "the range has no end that can be counted to: its delta is 0 or not finite, or there are too many steps to its limit");
   Value numbers = n.make<IotaOp>(index, n.make<UnsqueezeOp>(index, count, SmallVector<int64_t>{0}), /*axis=*/0);
