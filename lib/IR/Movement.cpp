@@ -400,12 +400,17 @@ LogicalResult PadOp::shape(ShapeContext &context) {
     return context.emitError() << "pads has " << pads->size() << " entries; it must have two for each of " << axes.size() << " axes";
   DimExpr zero = constantDim(getContext(), 0), one = constantDim(getContext(), 1);
   SmallVector<DimExpr> dims(x), front(x.size(), zero), behind(x.size(), zero);
-  for (size_t d = 0; d != x.size(); ++d) {
+  for (size_t d = 0; d != x.size(); ++d)
     for (auto [k, axis] : llvm::enumerate(axes)) {
       DimExpr own = constantDim(getContext(), d);
       front[d] = selectEqDims(axis, own, (*pads)[k], front[d]);
       behind[d] = selectEqDims(axis, own, (*pads)[axes.size() + k], behind[d]);
     }
+  if (!llvm::all_of(axes, [](DimExpr axis) { return axis.getConstant().has_value(); })) {
+    front = context.named(front);
+    behind = context.named(behind);
+  }
+  for (size_t d = 0; d != x.size(); ++d) {
     dims[d] = addDims(addDims(x[d], front[d]), behind[d]);
     if (lowerBound(dims[d]).value_or(-1) < 0 &&
         failed(context.require(selectLtDims(dims[d], zero, zero, one), x[d], dims[d],

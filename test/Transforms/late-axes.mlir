@@ -112,3 +112,13 @@ func.func @sizes(%x: tensor<f32>, %s: tensor<2xi64> {dlc.name = "s"}) -> tensor<
   %0 = dlc.expand %x, %s : (tensor<f32>, tensor<2xi64>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// The pad of each axis is chosen once.
+// CHECK-LABEL: func.func @pad
+// CHECK: dlc.check {{.*}} "axes is {0}, but the tensor has {1} axes"
+// CHECK: dlc.pad {{.*}} {mode = "constant", resolvedBehind = [#dlc.dim<"[[B0:.*]]">, #dlc.dim<"[[B1:.*]]">], resolvedFront = [#dlc.dim<"[[F0:.*]]">, #dlc.dim<"[[F1:.*]]">]}
+func.func @pad(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>, %p: tensor<2xi64> {dlc.name = "p"}, %a: tensor<1xi64> {dlc.name = "a"}) -> tensor<*xf32> {
+  %value = dlc.constant<dense<0.0> : tensor<f32>> : tensor<f32>
+  %0 = dlc.pad %x, %p, %value, %a {mode = "constant"} : (tensor<?x3xf32, #dlc.info<[n, 3]>>, tensor<2xi64>, tensor<f32>, tensor<1xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
