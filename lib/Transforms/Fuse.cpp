@@ -295,6 +295,9 @@ private:
 
   void fuse(Block &block) {
     copySources(block);
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
     Grouping grouping(cap);
     for (Operation &op : block) {
       for (Region &region : op.getRegions())

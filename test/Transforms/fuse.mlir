@@ -115,3 +115,13 @@ func.func @sources(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>, %y: tensor<4x4xi64>
   %1 = dlc.where %below, %0, %zero : (tensor<4x4xi1>, tensor<4x4xf32>, tensor<f32>) -> tensor<4x4xf32>
   return %1, %other : tensor<4x4xf32>, tensor<4x4xi64>
 }
+
+// Nothing is computed for nobody.
+// CHECK-LABEL: func.func @unused
+// CHECK-NOT: dlc.group
+// CHECK: return %arg0
+func.func @unused(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = dlc.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+  return %x : tensor<4xf32>
+}
