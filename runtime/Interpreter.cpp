@@ -457,7 +457,7 @@ Status Interpreter::execute(const dlcrt_instr_read &i) {
   return DLCRT_OK;
 }
 
-/// "node 'a' (Add)" or "nodes 'a' (Add), (Mul)", the second of which has no name, for messages about what a launch computes.
+/// "node 'a' (Add)" or "nodes 'a' (Add), 17 (Mul)", the second of which has no name, for messages about what a launch computes.
 static void printNodes(TextWriter &out, const Module &module, uint32_t debug, const char *kernel) {
   if (debug >= module.debug.count || !*module.string(module.debug[debug].node_names)) {
     out.print("kernel '%s'", kernel);
@@ -469,10 +469,10 @@ static void printNodes(TextWriter &out, const Module &module, uint32_t debug, co
   out.print("node%s ", several);
   for (const char *before = ""; *types; before = ", ") {
     size_t nameBytes = strcspn(names, "\n"), typeBytes = strcspn(types, "\n");
-    if (nameBytes)
-      out.print("%s'%.*s' (%.*s)", before, int(nameBytes), names, int(typeBytes), types);
+    if (*names == '#')
+      out.print("%s%.*s (%.*s)", before, int(nameBytes) - 1, names + 1, int(typeBytes), types);
     else
-      out.print("%s(%.*s)", before, int(typeBytes), types);
+      out.print("%s'%.*s' (%.*s)", before, int(nameBytes), names, int(typeBytes), types);
     names += nameBytes + (names[nameBytes] != 0);
     types += typeBytes + (types[typeBytes] != 0);
   }

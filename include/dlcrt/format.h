@@ -221,7 +221,7 @@ struct dlcrt_state {
 
 /* Which nodes of the original model a launch computes. */
 struct dlcrt_debug_entry {
-  uint32_t node_names; /* string: names separated by '\n' */
+  uint32_t node_names; /* string: names separated by '\n'; '#' and its number for a node without one */
   uint32_t op_types;   /* string, in the same order */
 };
 

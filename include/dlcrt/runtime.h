@@ -477,7 +477,8 @@ struct dlcrt_trace_event {
   uint32_t struct_size;
   int32_t kind;           /* enum dlcrt_trace_kind */
   const char *name;       /* of the kernel or host function; "" for others */
-  const char *node_names; /* original nodes, separated by '\n'; "" where the module does not say */
+  const char *node_names; /* original nodes, separated by '\n' ('#' and its number for one without a name); "" where the module does
+                             not say */
   const char *op_types;   /* in the same order */
   uint32_t stage;
   uint32_t device;           /* 0 or 1 */

@@ -201,8 +201,12 @@ Location ModuleReader::location(uint32_t entry) {
   strings.string(names.node_names).split(nodes, '\n');
   strings.string(names.op_types).split(types, '\n');
   SmallVector<Location> parts;
-  for (auto [name, opType] : llvm::zip(nodes, types))
-    parts.push_back(nodeLocation(&context, {"", 0, opType.str(), name.str()}));
+  for (auto [name, opType] : llvm::zip(nodes, types)) {
+    NodeRef node{"", 0, opType.str(), name.str()};
+    if (name.consume_front("#") && !name.getAsInteger(10, node.index))
+      node.name.clear();
+    parts.push_back(nodeLocation(&context, node));
+  }
   return builder.getFusedLoc(parts);
 }
 

@@ -308,8 +308,8 @@ llvm::Expected<uint32_t> ModuleWriter::constant(Attribute value) {
 
 uint32_t ModuleWriter::debugEntry(Location loc) {
   std::string names, types;
-  for (auto [i, node] : llvm::enumerate(nodesOf(loc))) { // a node without a name keeps its place
-    names += (i ? "\n" : "") + node.name;
+  for (auto [i, node] : llvm::enumerate(nodesOf(loc))) {
+    names += (i ? "\n" : "") + (node.name.empty() ? "#" + std::to_string(node.index) : node.name);
     types += (i ? "\n" : "") + node.opType;
   }
   if (types.empty())

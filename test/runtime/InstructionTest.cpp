@@ -235,10 +235,10 @@ TEST_F(PlanTest, KernelsCallTheCLibrary) {
 
 TEST_F(PlanTest, KernelsReportBadValues) {
   begin();
-  uint32_t debug = module.addDebug("gather_1\nadd_2", "Gather\nAdd"), out = y();
+  uint32_t debug = module.addDebug("gather_1\n#17\nadd_2", "Gather\nMul\nAdd"), out = y();
   p->launch(KERNEL_refuse, number(1), {out}, {number(DLCRT_KERNEL_INDEX_OUT_OF_RANGE)}, DLCRT_NONE, 0, debug);
   EXPECT_EQ(run(), DLCRT_ERROR_CHECK);
-  EXPECT_EQ(model->message(), "nodes 'gather_1' (Gather), 'add_2' (Add): an index is out of range");
+  EXPECT_EQ(model->message(), "nodes 'gather_1' (Gather), 17 (Mul), 'add_2' (Add): an index is out of range");
 }
 
 TEST_F(PlanTest, KernelsReportDivisionByZero) {
