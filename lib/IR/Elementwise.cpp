@@ -5,6 +5,7 @@
 // Shape rules of element-wise ops. Their computation is in Elementwise.td.
 
 #include "dlc/IR/Elementwise.h"
+#include "Values.h"
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -75,8 +76,7 @@ static SmallVector<int64_t> broadcastElements(ArrayRef<int64_t> result, ArrayRef
   return elements;
 }
 
-/// The sizes, where they are known and few enough elements have them.
-static std::optional<SmallVector<int64_t>> sizesForValues(ArrayRef<DimExpr> dims) {
+std::optional<SmallVector<int64_t>> sizesForValues(ArrayRef<DimExpr> dims) {
   SmallVector<int64_t> sizes;
   int64_t count = 1;
   for (DimExpr dim : dims) {
@@ -88,6 +88,26 @@ static std::optional<SmallVector<int64_t>> sizesForValues(ArrayRef<DimExpr> dims
       return std::nullopt;
   }
   return sizes;
+}
+
+void forEachElement(ArrayRef<int64_t> sizes, function_ref<void(ArrayRef<int64_t>)> visit) {
+  SmallVector<int64_t> at(sizes.size());
+  for (int64_t left = llvm::product_of(sizes); left > 0; --left) {
+    visit(at);
+    for (size_t axis = sizes.size(); axis-- > 0 && ++at[axis] == sizes[axis];)
+      at[axis] = 0;
+  }
+}
+
+DimExpr valueAt(const ShapeContext &context, unsigned i, ArrayRef<int64_t> at) {
+  ArrayRef<DimExpr> values = context.values(i);
+  std::optional<SmallVector<int64_t>> sizes = sizesForValues(context.dims(i));
+  if (values.empty() || !sizes)
+    return {};
+  int64_t place = 0;
+  for (auto [size, index] : llvm::zip_equal(*sizes, at))
+    place = place * size + index;
+  return values[place];
 }
 
 /// Values of small tensors flow through arithmetic, so that computed shapes resolve.

@@ -1,6 +1,7 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Values.h"
 #include "dlc/IR/AxisSet.h"
 #include "dlc/IR/Elementwise.h"
 #include "dlc/IR/KernelOps.h"
@@ -27,6 +28,17 @@ void DlcDialect::addMovementOps() {
 }
 
 static Value indexConstant(OpBuilder &b, Location loc, int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+
+/// The values of the result, if there are few, and any is known.
+static void setMovedValues(ShapeContext &context, ArrayRef<DimExpr> dims, function_ref<DimExpr(ArrayRef<int64_t> at)> value) {
+  std::optional<SmallVector<int64_t>> sizes = sizesForValues(dims);
+  if (!sizes)
+    return;
+  SmallVector<DimExpr> values;
+  forEachElement(*sizes, [&](ArrayRef<int64_t> at) { values.push_back(value(at)); });
+  if (!llvm::all_of(values, [](DimExpr e) { return !e; }))
+    context.setValues(0, values);
+}
 
 //===----------------------------------------------------------------------===//
 // Concat
@@ -58,21 +70,16 @@ LogicalResult ConcatOp::shape(ShapeContext &context) {
       return context.emitError() << "the concatenated dim does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
   }
   context.setResult(0, context.elementType(0), dims);
-  if (dims.size() != 1)
-    return success();
-  SmallVector<DimExpr> values;
-  for (unsigned i = 0; i != getNumOperands(); ++i) {
-    std::optional<int64_t> size = context.dims(i)[0].getConstant();
-    if (!size || *size > ShapeContext::kMaxValues)
-      return success();
-    ArrayRef<DimExpr> part = context.values(i);
-    if (part.empty())
-      values.append(*size, DimExpr());
-    else
-      llvm::append_range(values, part);
-  }
-  if (!llvm::all_of(values, [](DimExpr e) { return !e; }))
-    context.setValues(0, values);
+  setMovedValues(context, dims, [&](ArrayRef<int64_t> at) -> DimExpr {
+    SmallVector<int64_t> from(at);
+    for (unsigned i = 0; i != getNumOperands(); ++i) {
+      int64_t size = *context.dims(i)[*axis].getConstant(); // the sum is known, so its parts are
+      if (from[*axis] < size)
+        return valueAt(context, i, from);
+      from[*axis] -= size;
+    }
+    return {};
+  });
   return success();
 }
 
@@ -1097,14 +1104,15 @@ LogicalResult SliceOp::shape(ShapeContext &context) {
   // What the bounds came to, for the lowering.
   setResolvedStartsAttr(ArrayAttr::get(getContext(), starts));
   setResolvedStepsAttr(ArrayAttr::get(getContext(), steps));
-  ArrayRef<DimExpr> values = context.values(0);
-  const AxisSlice *slice = slices->size() == 1 ? &slices->front() : nullptr;
-  if (!values.empty() && slice && slice->start.getConstant() && slice->size.getConstant() && slice->step.getConstant()) {
-    SmallVector<DimExpr> picked;
-    for (int64_t i = 0; i != *slice->size.getConstant(); ++i)
-      picked.push_back(values[*slice->start.getConstant() + i * *slice->step.getConstant()]);
-    context.setValues(0, picked);
-  }
+  setMovedValues(context, dims, [&](ArrayRef<int64_t> at) -> DimExpr {
+    SmallVector<int64_t> from;
+    for (auto [index, slice] : llvm::zip_equal(at, *slices)) {
+      if (!slice.start.getConstant() || !slice.step.getConstant())
+        return {};
+      from.push_back(*slice.start.getConstant() + index * *slice.step.getConstant());
+    }
+    return valueAt(context, 0, from);
+  });
   return success();
 }
 
@@ -1191,8 +1199,12 @@ LogicalResult TransposeOp::shape(ShapeContext &context) {
   }
   setPerm(perm);
   context.setResult(0, context.elementType(0), dims);
-  if (rank <= 1)
-    keepValues(context);
+  setMovedValues(context, dims, [&](ArrayRef<int64_t> at) {
+    SmallVector<int64_t> from(rank);
+    for (auto [axis, index] : llvm::zip_equal(perm, at))
+      from[axis] = index;
+    return valueAt(context, 0, from);
+  });
   return success();
 }
 

@@ -195,3 +195,22 @@ func.func @pad_dims(%x: tensor<?xf32, #dlc.info<[n]>>, %pads: tensor<2xi64> {dlc
   %0 = dlc.pad %x, %pads, %value {mode = "edge"} : (tensor<?xf32, #dlc.info<[n]>>, tensor<2xi64>, tensor<f32>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// Values of tables move with their elements: the pads of PyTorch's exporter, last axis first, become ONNX's.
+// CHECK-LABEL: func.func @pads
+// CHECK: %[[P:.*]] = dlc.constant<dense<[0, 3, 0, 4]> : tensor<4xi64>>
+// CHECK: return %[[P]]
+func.func @pads() -> tensor<*xi64> {
+  %last = dlc.constant<dense<[3, 4]> : tensor<2xi64>> : tensor<2xi64>
+  %others = dlc.constant<dense<0> : tensor<2xi64>> : tensor<2xi64>
+  %pairs = dlc.constant<dense<[-1, 2]> : tensor<2xi64>> : tensor<2xi64>
+  %flat = dlc.constant<dense<-1> : tensor<1xi64>> : tensor<1xi64>
+  %zero = dlc.constant<dense<0> : tensor<1xi64>> : tensor<1xi64>
+  %first = dlc.constant<dense<-9223372036854775807> : tensor<1xi64>> : tensor<1xi64>
+  %0 = dlc.concat %last, %others {axis = 0 : i64} : (tensor<2xi64>, tensor<2xi64>) -> tensor<*xi64>
+  %1 = dlc.reshape %0, %pairs {allowzero = false} : (tensor<*xi64>, tensor<2xi64>) -> tensor<*xi64>
+  %2 = dlc.slice %1, %flat, %first axes(%zero : tensor<1xi64>) steps(%flat : tensor<1xi64>) : (tensor<*xi64>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xi64>
+  %3 = dlc.transpose %2 {perm = array<i64: 1, 0>} : (tensor<*xi64>) -> tensor<*xi64>
+  %4 = dlc.reshape %3, %flat {allowzero = false} : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+  return %4 : tensor<*xi64>
+}

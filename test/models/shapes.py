@@ -5,7 +5,7 @@
 import re
 
 # Operands from this one on say how large or where, and are used up when shapes are inferred.
-FIRST_SHAPE_OPERAND = {"reshape": 1, "expand": 1, "slice": 1}
+FIRST_SHAPE_OPERAND = {"reshape": 1, "expand": 1, "slice": 1, "pad": 1, "tile": 1, "iota": 0}
 VALUE = re.compile(r"%[\w$.-]+")
 
 
