@@ -593,6 +593,14 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     return context.emitError() << "the shape " << toString(*shape) << " holds more than one -1";
   if (failed(context.require(selectLtDims(one, openEntries, zero, one), openEntries, one, "the shape holds -1 {0} times; only one size can be inferred")))
     return failure();
+  if (getAllowzero() && maybeInferred) {
+    DimExpr zeros = zero;
+    for (DimExpr dim : dims)
+      zeros = addDims(zeros, selectEqDims(dim, zero, one, zero));
+    if (failed(context.require(selectEqDims(openEntries, zero, one, selectEqDims(zeros, zero, one, zero)), openEntries, zeros,
+                               "the shape holds -1 beside 0 with allowzero; the -1 cannot be inferred")))
+      return failure();
+  }
   if (inferred && hasZero && getAllowzero())
     return context.emitError() << "the shape " << toString(*shape) << " holds -1 beside 0 with allowzero; the -1 cannot be inferred";
   auto tooLarge = [&] {

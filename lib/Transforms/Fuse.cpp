@@ -95,14 +95,16 @@ public:
       if (op.readsData(operand.getOperandNumber()))
         last = std::max(last, groupOf(operand.get()));
     if (form == Form::View) { // renames its operand's memory; counts as a part of its group for the order
-      views[op->getResult(0)] = std::max(last, lastReader(op));
+      int reader = std::max(lastReader(op), readerOf(op->getOperand(0)));
+      views[op->getResult(0)] = std::max(last, reader);
+      viewReaders[op->getResult(0)] = reader;
       return;
     }
     bool isElementwise = form == Form::Scalar;
     if (isElementwise && mayFloat(op))
       return;
     SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
-    if (!(isElementwise && last >= 0 && mayJoin(op, candidates[last], domain))) {
+    if (!(isElementwise && last >= 0 && mayJoin(op, last, domain))) {
       Role role = op.role();
       last = candidates.size();
       candidates.push_back({{}, std::move(domain), isElementwise || role == Role::Contraction || role == Role::Reduction});
@@ -171,7 +173,19 @@ private:
     return found == group.end() ? -1 : found->second;
   }
 
-  bool mayJoin(Operation *op, const Candidate &candidate, ArrayRef<DimExpr> domain) const {
+  /// The last group that the sizes which a value holds, or has, are read from.
+  int readerOf(Value v) const {
+    if (auto fromDims = v.getDefiningOp<FromDimsOp>())
+      return lastReader(fromDims);
+    auto view = viewReaders.find(v);
+    return view == viewReaders.end() ? -1 : view->second;
+  }
+
+  bool mayJoin(Operation *op, int number, ArrayRef<DimExpr> domain) const {
+    // What is read from a group is not there before the whole group has run.
+    if (llvm::any_of(op->getOperands(), [&](Value v) { return readerOf(v) == number; }))
+      return false;
+    const Candidate &candidate = candidates[number];
     if (!candidate.takesElementwise || candidate.ops.size() >= cap || ArrayRef(candidate.domain) != domain)
       return false;
     // A view of the group's own result would be read before it is written.
@@ -207,7 +221,7 @@ private:
   unsigned cap;
   std::vector<Candidate> candidates;
   DenseMap<Operation *, int> group;
-  DenseMap<Value, int> views;
+  DenseMap<Value, int> views, viewReaders;
   llvm::StringMap<int> readers; // of symbols
   DenseMap<Operation *, unsigned> floating; // ops in no group yet, with how many they are together with those that they wait for
 };

@@ -52,6 +52,7 @@ private:
   struct Choices {
     SmallVector<unsigned> made;
     unsigned next = 0;
+    SmallVector<std::pair<Location, std::string>> warnings; // what they mean for a run
     unsigned choose() {
       if (next == made.size())
         made.push_back(0);
@@ -123,6 +124,7 @@ bool Inference::visit(Block &block) {
   for (unsigned tries = 0; !isComplete && tries != kMostTries; ++tries) {
     SmallVector<Diagnostic> errors;
     own.next = 0;
+    own.warnings.clear();
     {
       ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
@@ -154,6 +156,9 @@ bool Inference::visit(Block &block) {
     state = before;
   }
   untouched.dropAllReferences();
+  if (isComplete)
+    for (const auto &[loc, warning] : own.warnings)
+      mlir::emitWarning(loc) << warning;
   if (!isComplete)
     for (Diagnostic &error : firstErrors)
       context->getDiagEngine().emit(std::move(error));
@@ -338,6 +343,11 @@ LogicalResult Inference::joinBranches(IfOp op, DimExpr condition) {
                        Twine(given(1 - taken, i).getRank()) + " axes; what follows is compiled for the " + Twine(given(taken, i).getRank()) +
                        " axes of the other branch")
                           .str();
+    int64_t ranks[] = {given(0, i).getRank(), given(1, i).getRank()};
+    choices->warnings.emplace_back(op.getLoc(), ("its branches give tensors of " + Twine(ranks[0]) + " and of " + Twine(ranks[1]) +
+                                                 " axes; what follows is compiled for " + Twine(ranks[taken]) + ", so a run that takes the " +
+                                                 (taken ? "then" : "else") + " branch fails (dims that decide it can be fixed with --dim)")
+                                                    .str());
     failAtRunTime(*branches[1 - taken], op.getLoc(), why, *branches[taken]);
     break;
   }

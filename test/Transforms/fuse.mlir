@@ -125,3 +125,19 @@ func.func @unused(%x: tensor<4xf32>) -> tensor<4xf32> {
   %1 = dlc.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
   return %x : tensor<4xf32>
 }
+
+// A size that is read from a group's result is used in another group.
+// CHECK-LABEL: func.func @counted
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.reduce
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.read
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.cast
+func.func @counted(%x: tensor<4xi64>) -> tensor<f32> {
+  %0 = dlc.reduce sum %x {axes = array<i64: 0>, keepdims = false, allAxes = false} : (tensor<4xi64>) -> tensor<i64>
+  dlc.read %0 as ["v0[n0]"] : tensor<i64>
+  %1 = dlc.from_dims [#dlc.dim<"v0[n0]">] : tensor<i64>
+  %2 = dlc.cast %1 {to = f32} : (tensor<i64>) -> tensor<f32>
+  return %2 : tensor<f32>
+}
