@@ -210,11 +210,18 @@ static std::optional<Blocks> readBlocks(NodeReader &n) {
   return n.failed() ? std::nullopt : std::optional(Blocks{size, mode == "CRD"});
 }
 
+/// x under the dims `apart`, its axes in another order, under the dims `together`.
+static Value rearranged(NodeReader &n, Value x, ArrayRef<Value> apart, ArrayRef<int64_t> perm, ArrayRef<Value> together) {
+  Type type = NodeReader::elementTypeOf(x), index = n.b().getI64Type();
+  Value moved = n.make<TransposeOp>(type, reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0)), n.b().getDenseI64ArrayAttr(perm));
+  return reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0));
+}
+
 /// Blocks of the depth axis become squares of an image, or the other way round: an image [n, c, h, w] with all axes of the squares
 /// apart, in another order.
 static void depthToSpace(NodeReader &n) {
   Value x = n.input(0);
-  Type type = n.elementType(0), index = n.b().getI64Type();
+  Type index = n.b().getI64Type();
   std::optional<Blocks> blocks = readBlocks(n);
   if (!blocks)
     return;
@@ -225,13 +232,12 @@ static void depthToSpace(NodeReader &n) {
                                         : SmallVector<Value>{batch, size, size, depth, height, width};
   SmallVector<int64_t> perm = depthFirst ? SmallVector<int64_t>{0, 1, 4, 2, 5, 3} : SmallVector<int64_t>{0, 3, 4, 1, 5, 2};
   SmallVector<Value> together{batch, depth, n.make<MulOp>(index, height, size), n.make<MulOp>(index, width, size)};
-  Value moved = n.make<TransposeOp>(type, reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0)), n.b().getDenseI64ArrayAttr(perm));
-  n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
+  n.setOutput(0, rearranged(n, x, apart, perm, together));
 }
 
 static void spaceToDepth(NodeReader &n) {
   Value x = n.input(0);
-  Type type = n.elementType(0), index = n.b().getI64Type();
+  Type index = n.b().getI64Type();
   std::optional<Blocks> blocks = readBlocks(n);
   if (!blocks)
     return;
@@ -241,8 +247,7 @@ static void spaceToDepth(NodeReader &n) {
   SmallVector<Value> apart{batch, depth, height, size, width, size};
   SmallVector<Value> together{batch, n.make<MulOp>(index, depth, n.ints({block * block})), height, width};
   SmallVector<int64_t> perm = depthFirst ? SmallVector<int64_t>{0, 1, 3, 5, 2, 4} : SmallVector<int64_t>{0, 3, 5, 1, 2, 4};
-  Value moved = n.make<TransposeOp>(type, reshapeExactly(n, x, n.make<ConcatOp>(index, apart, 0)), n.b().getDenseI64ArrayAttr(perm));
-  n.setOutput(0, reshapeExactly(n, moved, n.make<ConcatOp>(index, together, 0)));
+  n.setOutput(0, rearranged(n, x, apart, perm, together));
 }
 
 /// The pads are attributes before version 11.
