@@ -177,6 +177,7 @@ static void oneHot(NodeReader &n) {
   Type index = n.b().getI64Type(), boolean = n.b().getI1Type(), type = n.elementType(2);
   int64_t axis = n.getInt("axis", -1);
   Value depth = reshapeExactly(n, n.cast(n.input(1), index), n.ints({1}));
+  RequireOp::create(n.b(), n.getLoc(), depth, n.ints({0}), /*atLeast=*/true, "its depth is {0}; it must not be negative");
   Value classes = n.make<UnsqueezeOp>(index, n.cast(n.input(0), index), SmallVector<int64_t>{axis});
   Value isNegative = n.make<LessOp>(boolean, classes, n.scalar(0, index));
   classes = n.make<WhereOp>(index, isNegative, n.make<AddOp>(index, classes, depth), classes);
