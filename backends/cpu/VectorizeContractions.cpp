@@ -20,6 +20,7 @@
 // Other contractions stay as they are.
 
 #include "BodyEvaluator.h"
+#include "LoopNest.h"
 #include "Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -130,17 +131,16 @@ Value startOf(linalg::GenericOp contraction) {
 
 /// The innermost loop nest of one tile, in vectors. `op` is the contraction cut to static rows and columns and to size 1 in all
 /// other parallel loops.
-class TileEmitter {
+class TileEmitter final : LoopNest {
 public:
   /// `into`: what the tile is written into. `vector`: lanes of a vector.
   TileEmitter(RewriterBase &rewriter, const Contraction &c, linalg::GenericOp op, Value into, int64_t rows, int64_t columns, int64_t vector)
-      : rewriter(rewriter), c(c), op(op), into(into), loc(op.getLoc()), rows(rows), columns(columns), vector(vector) {}
+      : LoopNest(rewriter, op.getLoc()), c(c), op(op), into(into), rows(rows), columns(columns), vector(vector) {}
 
   void emit() {
     rewriter.setInsertionPoint(op);
-    zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    begin(op.getNumLoops());
     one = arith::ConstantIndexOp::create(rewriter, loc, 1);
-    indices.assign(op.getNumLoops(), zero);
     SmallVector<unsigned> reductions;
     op.getReductionDims(reductions);
     if (c.term)
@@ -203,7 +203,7 @@ private:
           return after;
         };
       };
-      Value size = sizeOf(*c.term);
+      Value size = extentOf(*c.term);
       AffineExpr extent = rewriter.getAffineSymbolExpr(0);
       Value whole = affine::makeComposedAffineApply(rewriter, loc, extent.floorDiv(vector) * vector, {OpFoldResult(size)});
       SmallVector<Value> vectors = loop(*c.term, zero, whole, vector, before.take_front(rows * columns), products(vector));
@@ -227,12 +227,6 @@ private:
       indices[*c.row] = arith::ConstantIndexOp::create(rewriter, loc, row);
     indices[c.column] = arith::ConstantIndexOp::create(rewriter, loc, column);
   }
-  SmallVector<Value> at(AffineMap map) {
-    SmallVector<Value> result;
-    for (AffineExpr e : map.getResults())
-      result.push_back(isa<AffineDimExpr>(e) ? indices[cast<AffineDimExpr>(e).getPosition()] : zero);
-    return result;
-  }
   Value read(Value from, AffineMap map, int64_t lanes) { return readLanes(rewriter, loc, from, at(map), lanes); }
   void write(Value value) {
     if (isa<VectorType>(value.getType()))
@@ -242,28 +236,11 @@ private:
   }
 
   /// The size of a reduction loop, which stands in either operand.
-  Value sizeOf(unsigned reduction) {
+  Value extentOf(unsigned reduction) override {
     for (unsigned operand : {c.narrow, c.wide})
       if (auto dim = c.map(operand).getResultPosition(getAffineDimExpr(reduction, rewriter.getContext())))
         return getValueOrCreateConstantIndexOp(rewriter, loc, tensor::getMixedSize(rewriter, loc, op->getOperand(operand), *dim));
     llvm_unreachable("each loop of a contraction runs along an operand");
-  }
-
-  using Body = llvm::function_ref<SmallVector<Value>(ValueRange)>;
-  SmallVector<Value> loop(unsigned number, Value begin, Value end, int64_t step, ValueRange carried, Body body) {
-    auto nest = scf::ForOp::create(rewriter, loc, begin, end, arith::ConstantIndexOp::create(rewriter, loc, step), carried);
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(nest.getBody());
-    indices[number] = nest.getInductionVar();
-    SmallVector<Value> next = body(nest.getRegionIterArgs());
-    scf::YieldOp::create(rewriter, loc, next);
-    return SmallVector<Value>(nest.getResults());
-  }
-  SmallVector<Value> loops(ArrayRef<unsigned> numbers, ValueRange carried, Body body) {
-    if (numbers.empty())
-      return body(carried);
-    return loop(numbers.front(), zero, sizeOf(numbers.front()), 1, carried,
-                [&](ValueRange inner) { return loops(numbers.drop_front(), inner, body); });
   }
 
   /// The body of the contraction: sum + narrow * wide.
@@ -286,14 +263,11 @@ private:
     return LLVM::FMulAddOp::create(rewriter, loc, x, y, sum);
   }
 
-  RewriterBase &rewriter;
   const Contraction &c;
   linalg::GenericOp op;
   Value into;
-  Location loc;
   int64_t rows, columns, vector;
-  Value zero, one;
-  SmallVector<Value> indices; // one for each loop
+  Value one;
 };
 
 /// Cuts a contraction and its epilogue into register tiles.

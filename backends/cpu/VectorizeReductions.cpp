@@ -16,6 +16,7 @@
 // vectorises them.
 
 #include "BodyEvaluator.h"
+#include "LoopNest.h"
 #include "Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -73,10 +74,10 @@ bool mayVectorize(linalg::GenericOp op) {
   return llvm::all_of(op.getDpsInputs(), [](Value input) { return isa<RankedTensorType>(input.getType()); });
 }
 
-class ReductionEmitter {
+class ReductionEmitter final : LoopNest {
 public:
   ReductionEmitter(RewriterBase &rewriter, linalg::GenericOp op, const Target &target)
-      : rewriter(rewriter), op(op), loc(op.getLoc()), along(*contiguousReduction(op)) {
+      : LoopNest(rewriter, op.getLoc()), op(op), along(*contiguousReduction(op)) {
     unsigned bits = 8, work = 0;
     for (BlockArgument sum : op.getRegionOutputArgs())
       bits = std::max(bits, sum.getType().getIntOrFloatBitWidth());
@@ -93,8 +94,7 @@ public:
     rewriter.setInsertionPoint(op);
     for (Range &range : cast<TilingInterface>(op.getOperation()).getIterationDomain(rewriter))
       extents.push_back(getValueOrCreateConstantIndexOp(rewriter, loc, range.size));
-    zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
-    indices.assign(extents.size(), zero);
+    begin(extents.size());
     SmallVector<Value> into;
     for (Value init : op.getDpsInits()) {
       auto fill = init.getDefiningOp<linalg::FillOp>();
@@ -183,43 +183,16 @@ private:
     return arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(type, isa<arith::AddFOp>(combiners[i]) ? 0 : 1));
   }
   AffineMap outputMap(unsigned i) { return op.getIndexingMapMatchingResult(op->getResult(i)); }
-  SmallVector<Value> at(AffineMap map) {
-    SmallVector<Value> result;
-    for (AffineExpr e : map.getResults()) {
-      auto dim = dyn_cast<AffineDimExpr>(e);
-      result.push_back(dim ? indices[dim.getPosition()]
-                           : Value(arith::ConstantIndexOp::create(rewriter, loc, cast<AffineConstantExpr>(e).getValue())));
-    }
-    return result;
-  }
   Value asValue(OpFoldResult value) { return getValueOrCreateConstantIndexOp(rewriter, loc, value); }
 
-  using Body = llvm::function_ref<SmallVector<Value>(ValueRange)>;
-  SmallVector<Value> loop(unsigned number, Value begin, Value end, int64_t step, ValueRange carried, Body body) {
-    auto nest = scf::ForOp::create(rewriter, loc, begin, end, arith::ConstantIndexOp::create(rewriter, loc, step), carried);
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPointToStart(nest.getBody());
-    indices[number] = nest.getInductionVar();
-    SmallVector<Value> next = body(nest.getRegionIterArgs());
-    scf::YieldOp::create(rewriter, loc, next);
-    return SmallVector<Value>(nest.getResults());
-  }
-  SmallVector<Value> loops(ArrayRef<unsigned> numbers, ValueRange carried, Body body) {
-    if (numbers.empty())
-      return body(carried);
-    return loop(numbers.front(), zero, extents[numbers.front()], 1, carried,
-                [&](ValueRange inner) { return loops(numbers.drop_front(), inner, body); });
-  }
+  Value extentOf(unsigned loop) override { return extents[loop]; }
 
-  RewriterBase &rewriter;
   linalg::GenericOp op;
-  Location loc;
   unsigned along; // the reduction loop that vectors run along
   int64_t vector;
   unsigned accumulators;
   SmallVector<Operation *> combiners;
-  SmallVector<Value> extents, indices, starts;
-  Value zero;
+  SmallVector<Value> extents, starts;
 };
 
 struct VectorizeReductions : PassWrapper<VectorizeReductions, OperationPass<ModuleOp>> {
