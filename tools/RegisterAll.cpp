@@ -41,6 +41,7 @@ void registerAllPasses() {
   registerTransformsPasses();
   registerLoweringPasses();
   registerPass([] { return createSelectSchedules(allBackends()); });
+  registerPass([] { return createPackConstants(allBackends()); });
   registerPipelines(allBackends());
   for (const std::unique_ptr<Backend> &backend : allBackends().all())
     backend->registerPasses();

@@ -69,18 +69,21 @@ public:
     return cpu::defaultSchedule(kernel, domain, target);
   }
 
+  std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &target) const final {
+    return cpu::packedOperand(kernel, target);
+  }
+
   void buildKernelPipeline(OpPassManager &pm, const Target &, const BackendOptions &options) const final {
     pm.addPass(createOutlineCodePass());
     OpPassManager &code = pm.nest<ModuleOp>();
 
     // On tensors: what is computed where.
     code.addPass(createFuseElementwisePass());
+    code.addPass(createEmitContractionsPass());
     code.addPass(createTileKernelsPass());
     code.addPass(createDecomposeKernelOpsPass());
     code.addPass(createCanonicalizerPass());
     code.addPass(createCSEPass());
-    code.addPass(createVectorizeContractionsPass());
-    code.addPass(createCanonicalizerPass()); // what was cut is dead now
     code.addPass(createVectorizeReductionsPass());
     code.addPass(createCanonicalizerPass());
     code.addPass(createCSEPass());
@@ -147,8 +150,8 @@ public:
   }
 
   void registerPasses() const final {
-    for (auto create : {createOutlineCodePass, createFuseElementwisePass, createTileKernelsPass, createDecomposeKernelOpsPass,
-                        createVectorizeContractionsPass, createVectorizeReductionsPass, createBufferizeKernelsPass,
+    for (auto create : {createOutlineCodePass, createFuseElementwisePass, createEmitContractionsPass, createTileKernelsPass,
+                        createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass,
                         createAllocateScratchPass, createLowerToLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);
     registerPass([] { return createEmitImagePass(); });

@@ -35,9 +35,9 @@ inline constexpr llvm::StringLiteral kCutAttr = "plan.cut";         // UnitAttr 
 std::unique_ptr<mlir::Pass> createOutlineCodePass();
 // On a code module:
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
+std::unique_ptr<mlir::Pass> createEmitContractionsPass();
 std::unique_ptr<mlir::Pass> createTileKernelsPass();
 std::unique_ptr<mlir::Pass> createDecomposeKernelOpsPass();
-std::unique_ptr<mlir::Pass> createVectorizeContractionsPass();
 std::unique_ptr<mlir::Pass> createVectorizeReductionsPass();
 std::unique_ptr<mlir::Pass> createBufferizeKernelsPass();
 std::unique_ptr<mlir::Pass> createAllocateScratchPass();
@@ -52,6 +52,8 @@ llvm::FailureOr<Target> targetOf(mlir::Operation *op);
 
 /// The scalar argument that is the size of dim `dim` of the tensor or memref argument `argument`, or null.
 mlir::Value sizeOfArgument(mlir::func::FuncOp func, unsigned argument, unsigned dim);
+
+std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &target);
 
 plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, llvm::ArrayRef<std::optional<int64_t>> domain, const Target &target);
 

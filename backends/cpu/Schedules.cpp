@@ -5,10 +5,12 @@
 // How kernels are cut when no tuning result says better. A tile should be worth the few hundred nanoseconds that handing it to a
 // thread costs, and there should be several tiles for each core.
 
+#include "Contraction.h"
 #include "Passes.h"
 #include "dlc/IR/KernelOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -72,7 +74,109 @@ SmallVector<int64_t> cutFromOutside(ArrayRef<std::optional<int64_t>> domain, int
   return tiles;
 }
 
+/// The kernel's contraction, if it has one whose loops can be told apart.
+std::optional<Contraction> contractionOf(plan::KernelOp kernel) {
+  for (auto op : kernel.getBody().front().getOps<linalg::GenericOp>())
+    if (op.getNumReductionLoops())
+      return matchContraction(op);
+  return std::nullopt;
+}
+
+/// A tile has columns whose part of their operand fits into half of the second cache, and so many rows that going over them
+/// again and again is worth fetching it; and no more work than leaves several tiles for each core.
+SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
+  constexpr int64_t kLikely = 256; // for a dim that is not known
+  unsigned rank = domain.size();
+  SmallVector<int64_t> tiles(rank, 1);
+  std::optional<Contraction> c = contractionOf(kernel);
+  if (rank == 0)
+    return tiles;
+  int64_t depth = std::max<int64_t>(workPerElement(kernel), 1), bytes = 4, rowStep = 1, columnStep = kPanel;
+  std::optional<unsigned> row;
+  if (c) {
+    RegisterTile tile = registerTile(*c, target);
+    bytes = std::max<int64_t>(c->accumulator().getIntOrFloatBitWidth() / 8, 1);
+    columnStep = c->term ? kPanel : std::lcm(tile.columns, kPanel);
+    rowStep = tile.rows;
+    auto results = c->map(2).getResults();
+    if (c->row && results.size() == rank)
+      row = llvm::find(results, getAffineDimExpr(*c->row, kernel.getContext())) - results.begin();
+  } else if (rank > 1) {
+    row = rank - 2;
+  }
+  auto sizeOf = [&](unsigned d) { return std::max<int64_t>(domain[d].value_or(kLikely), 1); };
+  int64_t rows = row ? sizeOf(*row) : 1, columns = sizeOf(rank - 1);
+  uint64_t total = depth;
+  for (unsigned d = 0; d < rank; ++d)
+    total = llvm::SaturatingMultiply<uint64_t>(total, sizeOf(d));
+  int64_t wanted = std::clamp<uint64_t>(total / (4 * std::max(target.cores, 1u)), 64 * 1024, 4 * 1024 * 1024);
+
+  int64_t most = llvm::alignTo(96, rowStep);
+  int64_t tileRows = std::min<int64_t>(llvm::alignTo(rows, rowStep), most);
+  int64_t room = std::max<int64_t>(target.l2Bytes / 2 / bytes / depth, 1), fair = std::max<int64_t>(wanted / depth / tileRows, 1);
+  int64_t tileColumns = llvm::alignDown(std::min(room, fair), columnStep);
+  // Kernels for few rows take several register tiles side by side.
+  int64_t least = rows <= 2 * rowStep ? 4 * columnStep : columnStep;
+  if (tileColumns > 4 * columnStep)
+    tileColumns = llvm::alignDown(tileColumns, 4 * columnStep);
+  tileColumns = std::clamp<int64_t>(tileColumns, least, 1024);
+  tiles[rank - 1] = domain[rank - 1] && columns <= tileColumns ? 0 : tileColumns;
+  if (row)
+    tiles[*row] = domain[*row] && rows <= tileRows ? 0 : tileRows;
+  // Small matrices: several to a tile.
+  uint64_t work = uint64_t(depth) * std::min(rows, tileRows) * std::min(columns, tileColumns);
+  for (unsigned d = rank - 1; d-- > 0;) {
+    if (d == row || work >= 64 * 1024)
+      continue;
+    int64_t count = std::max<uint64_t>(64 * 1024 / work, 1);
+    tiles[d] = domain[d] && sizeOf(d) <= count ? 0 : count;
+    work *= std::min(count, sizeOf(d));
+  }
+  return tiles;
+}
+
 } // namespace
+
+std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &) {
+  // What emit-contractions can write: one contraction and what is computed from its elements.
+  std::optional<Contraction> c = contractionOf(kernel);
+  if (!c)
+    return std::nullopt;
+  for (Operation &op : kernel.getBody().front()) {
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (generic ? generic != c->op && generic.getNumReductionLoops() : op.getNumRegions() && !isa<linalg::FillOp>(op))
+      return std::nullopt;
+    if (isa<DlcKernelOp>(op))
+      return std::nullopt;
+  }
+  auto argument = dyn_cast<BlockArgument>(c->op->getOperand(c->wide));
+  SmallVector<unsigned> reductions;
+  linalg::GenericOp(c->op).getReductionDims(reductions);
+  if (!argument || argument.getArgNumber() >= kernel.getOperandCount() || !argument.hasOneUse() || reductions.size() != 1)
+    return std::nullopt;
+  Type element = cast<RankedTensorType>(argument.getType()).getElementType();
+  plan::ScheduleAttr schedule = kernel.getScheduleAttr();
+  int64_t columns = schedule && !schedule.getTiles().empty() ? schedule.getTiles().back() : 0;
+  if (element.getIntOrFloatBitWidth() < 8 || columns % kPanel)
+    return std::nullopt;
+  // Other dims first, then the panels, then the terms.
+  AffineMap map = c->map(c->wide);
+  PackedOperand format{argument.getArgNumber(), -1, kPanel, {}};
+  std::optional<int64_t> terms;
+  for (auto [d, e] : llvm::enumerate(map.getResults())) {
+    auto dim = dyn_cast<AffineDimExpr>(e);
+    if (dim && dim.getPosition() == c->column)
+      format.dim = d;
+    else if (dim && dim.getPosition() == reductions[0])
+      terms = d;
+    else
+      format.order.push_back(d);
+  }
+  if (format.dim < 0 || !terms)
+    return std::nullopt;
+  format.order.append({format.dim, *terms});
+  return format;
+}
 
 plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
   MLIRContext *context = kernel.getContext();
@@ -80,23 +184,9 @@ plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional
   SmallVector<bool> keep = dimsToKeep(kernel, domain.size());
   int64_t work = workPerElement(kernel);
   switch (kernel.getKind().getKind()) {
-  case plan::KernelKind::Contraction: {
-    // A few hundred kiloflops a tile, in multiples of the register tile. Few columns, so that what is read of the operand with
-    // the columns stays near while many rows go over it.
-    int64_t wanted = std::max<int64_t>(512 * 1024 / work, 64), columns = 8 * target.lanes(32), rows = 24;
-    tiles.assign(domain.size(), 0);
-    unsigned rank = domain.size();
-    if (rank == 1)
-      tiles[0] = llvm::alignTo(std::max(wanted, columns), columns);
-    if (rank < 2)
-      break;
-    if (!domain[rank - 1] || *domain[rank - 1] > columns)
-      tiles[rank - 1] = columns;
-    int64_t tileColumns = std::min(domain[rank - 1].value_or(columns), columns);
-    tiles[rank - 2] = llvm::alignTo(std::clamp<int64_t>(wanted / std::max<int64_t>(tileColumns, 1), rows, 4 * rows), rows);
-    std::fill(tiles.begin(), tiles.end() - 2, 1);
+  case plan::KernelKind::Contraction:
+    tiles = contractionTiles(kernel, domain, target);
     break;
-  }
   case plan::KernelKind::Elementwise:
   case plan::KernelKind::Movement:
     tiles = cutFromOutside(domain, 16 * 1024, keep);

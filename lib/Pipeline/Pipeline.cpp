@@ -50,6 +50,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     break;
   case Phase::Schedule:
     pm.addPass(createSelectSchedules(backends));
+    pm.addPass(createPackConstants(backends));
     break;
   case Phase::Codegen:
     pm.addPass(createGenerateCode(backends, options.codegen));

@@ -10,6 +10,7 @@
 
 #include "dlc/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +27,15 @@ namespace plan {
 class KernelOp;
 class ScheduleAttr;
 } // namespace plan
+
+/// How a kernel wants a constant operand: in panels. Dim `dim` is cut into pieces of `panel` elements, the last one padded with zeros,
+/// which become the innermost dim; `order` says which of the operand's dims (`dim` standing for its pieces) comes where. That is
+/// linalg.unpack with inner_dims_pos = [dim], inner_tiles = [panel], outer_dims_perm = order, and the only packed format there is.
+struct PackedOperand {
+  unsigned operand; // number
+  int64_t dim, panel;
+  llvm::SmallVector<int64_t> order;
+};
 
 /// Options of phase codegen. The code does not depend on them.
 struct BackendOptions {
@@ -48,6 +58,10 @@ public:
   /// How to cut a kernel when nobody knows better. `domain`: the sizes of the launch's domain, none where symbolic.
   virtual plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, llvm::ArrayRef<std::optional<int64_t>> domain,
                                              const Target &target) const = 0;
+
+  /// The operand that a kernel with a schedule reads best in panels if it is a constant; nothing for most kernels. Where the
+  /// operand is one, pack-constants packs it, and the body begins with the linalg.unpack that says so.
+  virtual std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &target) const = 0;
 
   /// Phase codegen for a variant's module whose `plan.target` is `target`. In: plan.kernel ops with bodies, each with a schedule
   /// (one without is computed as one tile). The size of each dynamic dim of a block argument is an index argument; which one,

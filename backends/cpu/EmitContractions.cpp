@@ -1,0 +1,637 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// emit-contractions: writes the whole code of kernels that are a sum of products and what is computed from its elements.
+//
+//   forall tiles of the launch
+//     for chunks of the tile's columns
+//       for m (a register tile's rows at a time; then as many as are left, by a kernel made for just that number)
+//         for n in the chunk (a register tile's columns at a time)
+//           acc[rows][vectors] = start
+//           for k: b[vectors] = B[k, n..]; for each row: acc[row] += A[row, k] * b
+//           the epilogue on the accumulators, and out
+//
+// The rows' operand stays in the first cache while the chunk's columns go by. Columns lie side by side in one operand, or in panels
+// (a constant that pack-constants has packed). Where instead the terms of a sum lie side by side in both operands (A * B^T, a
+// matrix times a vector), vectors run along the sum:
+//
+//           acc[rows][columns] = 0
+//           for k (a vector at a time): acc[row][column] += A[row, k..] * B[column, k..]
+//           the sums of the accumulators' lanes; then single terms
+//
+// An epilogue of a few operations works on the accumulators where they are. A long one is written once: sums go to a small buffer,
+// and it follows row by row. Each element is summed up in the order of k, whatever the tile.
+
+#include "BodyEvaluator.h"
+#include "Contraction.h"
+#include "LoopNest.h"
+#include "Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace dlc::cpu {
+namespace {
+
+using State = SmallVector<Value>; // the tensors that are being written: one a result, then the buffer of sums if there is one
+
+/// A function that this pass can write.
+struct ContractionKernel {
+  func::FuncOp func;
+  Contraction c;
+  Value start;                             // of all sums
+  SmallVector<linalg::GenericOp> epilogue; // over the dims of the result, in order
+  linalg::UnPackOp packed;                 // makes the wide operand from the packed one, or null
+  bool vectorEpilogue = true;              // it can be computed on vectors along the columns
+
+  func::ReturnOp ret() { return cast<func::ReturnOp>(func.getBody().front().getTerminator()); }
+};
+
+/// Whether the operand, if it varies along the columns, does so in its last dim.
+bool isAlongColumns(AffineMap map, unsigned column) {
+  for (auto [i, e] : llvm::enumerate(map.getResults()))
+    if (e.isFunctionOfDim(column) && i + 1 != map.getNumResults())
+      return false;
+  return true;
+}
+
+std::optional<ContractionKernel> match(func::FuncOp func) {
+  ContractionKernel kernel;
+  kernel.func = func;
+  std::optional<Contraction> c;
+  SmallVector<linalg::FillOp> fills;
+  llvm::SmallDenseSet<Value> computed; // by the contraction and behind it
+  for (Operation &op : func.getBody().front()) {
+    if (auto generic = dyn_cast<linalg::GenericOp>(op)) {
+      if (generic.getNumReductionLoops()) {
+        if (c || !(c = matchContraction(generic)))
+          return std::nullopt;
+      } else {
+        if (!c || generic.getNumLoops() != cast<RankedTensorType>(c->op.getResult(0).getType()).getRank() ||
+            !llvm::all_of(generic.getIndexingMapsArray(), [](AffineMap map) { return map.isProjectedPermutation(/*allowZeroInResults=*/true); }))
+          return std::nullopt;
+        for (OpOperand &init : generic.getDpsInitsMutable())
+          if (!generic.getMatchingIndexingMap(&init).isIdentity() || generic.payloadUsesValueFromOperand(&init))
+            return std::nullopt;
+        for (OpOperand *input : generic.getDpsInputOperands()) {
+          AffineMap map = generic.getMatchingIndexingMap(input);
+          if (computed.contains(input->get()) ? !map.isIdentity() : input->get().getDefiningOp<linalg::LinalgOp>() != nullptr)
+            return std::nullopt;
+          kernel.vectorEpilogue &= isAlongColumns(map, generic.getNumLoops() - 1);
+        }
+        kernel.vectorEpilogue &= BodyEvaluator::isElementwise(generic);
+        kernel.epilogue.push_back(generic);
+      }
+      computed.insert(op.getResults().begin(), op.getResults().end());
+    } else if (auto fill = dyn_cast<linalg::FillOp>(op)) {
+      fills.push_back(fill);
+    } else if (isa<linalg::LinalgOp>(op) || op.getNumRegions() || !(isMemoryEffectFree(&op) || op.hasTrait<OpTrait::IsTerminator>())) {
+      return std::nullopt;
+    }
+  }
+  if (!c)
+    return std::nullopt;
+  kernel.c = *c;
+  auto fill = c->op.getDpsInits()[0].getDefiningOp<linalg::FillOp>();
+  if (!fill || fills.size() != 1)
+    return std::nullopt;
+  kernel.start = fill.getInputs()[0];
+  kernel.packed = c->op->getOperand(c->wide).getDefiningOp<linalg::UnPackOp>();
+  if (c->op->getOperand(c->narrow).getDefiningOp<linalg::UnPackOp>())
+    return std::nullopt;
+  if (kernel.packed) // columns lie side by side, however they did before
+    kernel.c.term = std::nullopt;
+  // Dims of the result in the order of the loops.
+  auto results = c->map(2).getResults();
+  for (unsigned i = 1; i < results.size(); ++i)
+    if (cast<AffineDimExpr>(results[i - 1]).getPosition() > cast<AffineDimExpr>(results[i]).getPosition())
+      return std::nullopt;
+  for (Value value : kernel.ret().getOperands())
+    if (!computed.contains(value))
+      return std::nullopt;
+  return kernel;
+}
+
+class KernelEmitter final : LoopNest {
+public:
+  KernelEmitter(RewriterBase &rewriter, ContractionKernel kernel, const Target &target, plan::ScheduleAttr schedule)
+      : LoopNest(rewriter, kernel.c.op.getLoc()), kernel(kernel), c(kernel.c), op(c.op), tile(registerTile(c, target, schedule)),
+        tiles(schedule ? schedule.getTiles() : ArrayRef<int64_t>()), rank(c.map(2).getNumResults()), columnDim(rank - 1) {
+    for (AffineExpr e : c.map(2).getResults())
+      loopOf.push_back(cast<AffineDimExpr>(e).getPosition());
+    if (c.row)
+      rowDim = llvm::find(loopOf, *c.row) - loopOf.begin();
+    op.getReductionDims(reductions);
+    unsigned work = 0;
+    for (linalg::GenericOp e : kernel.epilogue)
+      for (Operation &inner : e.getBody()->without_terminator())
+        work += isa<math::MathDialect>(inner.getDialect()) ? 8 : !isa<arith::ConstantOp>(inner);
+    constexpr unsigned kFew = 6;
+    separate = work > kFew || !kernel.vectorEpilogue;
+  }
+
+  void emit() {
+    func::ReturnOp ret = kernel.ret();
+    rewriter.setInsertionPoint(ret);
+    begin(op.getNumLoops());
+    unsigned first = kernel.func->getAttrOfType<IntegerAttr>(kOperandsAttr).getInt();
+    SmallVector<Value> destinations(kernel.func.getArguments().slice(first, ret.getNumOperands()));
+    SmallVector<OpFoldResult> extents = tensor::getMixedSizes(rewriter, loc, destinations.front());
+    returned.assign(ret.getOperands().begin(), ret.getOperands().end());
+    ret->setOperands(emitTiles(destinations, extents));
+    // Only sizes are still asked of their results.
+    for (linalg::GenericOp e : llvm::reverse(kernel.epilogue))
+      rewriter.replaceOp(e, e.getDpsInits());
+    rewriter.replaceOp(op, op.getDpsInits()[0].getDefiningOp<linalg::FillOp>().getOutputs());
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Tiles of the launch, and the dims that are neither rows nor columns
+  //===--------------------------------------------------------------------===//
+
+  SmallVector<Value> emitTiles(ArrayRef<Value> destinations, ArrayRef<OpFoldResult> extents) {
+    offsets.assign(rank, rewriter.getIndexAttr(0));
+    sizes.assign(extents.begin(), extents.end());
+    position.assign(rank, zero);
+    SmallVector<unsigned> cut;
+    SmallVector<OpFoldResult> lower, upper, step;
+    for (unsigned d = 0; d < rank && d < tiles.size(); ++d)
+      if (tiles[d] > 0) {
+        cut.push_back(d);
+        lower.push_back(rewriter.getIndexAttr(0));
+        upper.push_back(extents[d]);
+        step.push_back(rewriter.getIndexAttr(tiles[d]));
+      }
+    if (cut.empty())
+      return emitTile(State(destinations));
+    auto forall = scf::ForallOp::create(rewriter, loc, lower, upper, step, destinations, std::nullopt);
+    forall->setAttr(kCutAttr, rewriter.getUnitAttr());
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(forall.getBody());
+    for (auto [d, iv] : llvm::zip_equal(cut, forall.getInductionVars())) {
+      offsets[d] = iv;
+      std::optional<int64_t> extent = getConstantIntValue(extents[d]);
+      AffineExpr from = rewriter.getAffineSymbolExpr(0), end = rewriter.getAffineSymbolExpr(1);
+      if (extent && *extent % tiles[d] == 0)
+        sizes[d] = rewriter.getIndexAttr(tiles[d]);
+      else
+        sizes[d] = affine::makeComposedFoldedAffineMin(
+            rewriter, loc, AffineMap::get(0, 2, {rewriter.getAffineConstantExpr(tiles[d]), end - from}, rewriter.getContext()), {offsets[d], extents[d]});
+    }
+    SmallVector<OpFoldResult> strides(rank, rewriter.getIndexAttr(1));
+    State own;
+    for (BlockArgument destination : forall.getRegionIterArgs())
+      own.push_back(tensor::ExtractSliceOp::create(rewriter, loc, destination, offsets, sizes, strides));
+    State written = emitTile(own);
+    rewriter.setInsertionPointToStart(forall.getTerminator().getBody());
+    for (auto [value, destination] : llvm::zip(written, forall.getRegionIterArgs()))
+      tensor::ParallelInsertSliceOp::create(rewriter, loc, value, destination, offsets, sizes, strides);
+    return SmallVector<Value>(forall.getResults());
+  }
+
+  State emitTile(State state) {
+    SmallVector<unsigned> batch;
+    for (unsigned d = 0; d < rank; ++d)
+      if (d != columnDim && d != rowDim)
+        batch.push_back(d);
+    return emitBatch(batch, std::move(state));
+  }
+
+  State emitBatch(ArrayRef<unsigned> dims, State state) {
+    if (dims.empty())
+      return emitMatrix(std::move(state));
+    unsigned d = dims.front();
+    return range(rewriter.getIndexAttr(0), sizes[d], 1, state, [&](Value at, State inner) {
+      position[d] = at;
+      indices[loopOf[d]] = plus(offsets[d], at);
+      return emitBatch(dims.drop_front(), std::move(inner));
+    });
+  }
+
+  //===--------------------------------------------------------------------===//
+  // One matrix of the tile
+  //===--------------------------------------------------------------------===//
+
+  State emitMatrix(State state) {
+    OpFoldResult columns = sizes[columnDim];
+    // A packed operand's columns lie together, so all of the tile goes at once; else a few columns are reused row after row.
+    int64_t chunk = c.term ? 4 * tile.vector : 4 * tile.columns;
+    if (kernel.packed)
+      chunk = std::max<int64_t>(boundOf(columnDim).value_or(chunk), 1);
+    chunk = llvm::alignTo(std::min<int64_t>(chunk, 1024), tile.columns);
+    if (separate)
+      state.push_back(tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{tile.rows, chunk}, c.accumulator()));
+    state = range(rewriter.getIndexAttr(0), columns, chunk, state, [&](Value begin, State inner) {
+      OpFoldResult end = smaller(plus(begin, chunk), columns);
+      return emitRows(std::move(inner), begin, end);
+    });
+    if (separate)
+      state.pop_back();
+    return state;
+  }
+
+  /// The most that the size of a tile can be.
+  std::optional<int64_t> boundOf(unsigned d) const {
+    if (d < tiles.size() && tiles[d] > 0)
+      return tiles[d];
+    return getConstantIntValue(sizes[d]);
+  }
+
+  State emitRows(State state, Value begin, OpFoldResult end) {
+    OpFoldResult rows = rowDim ? sizes[*rowDim] : OpFoldResult(rewriter.getIndexAttr(1));
+    AffineExpr all = rewriter.getAffineSymbolExpr(0);
+    OpFoldResult whole = fold(all.floorDiv(tile.rows) * tile.rows, {rows});
+    state = range(rewriter.getIndexAttr(0), whole, tile.rows, state,
+                  [&](Value row, State inner) { return emitBlock(std::move(inner), row, tile.rows, begin, end); });
+    OpFoldResult left = fold(all % tile.rows, {rows});
+    if (auto known = getConstantIntValue(left))
+      return *known ? emitBlock(std::move(state), asValue(whole), *known, begin, end) : state;
+    int64_t most = std::min(tile.rows - 1, (rowDim ? boundOf(*rowDim) : std::nullopt).value_or(tile.rows));
+    SmallVector<int64_t> cases;
+    for (int64_t r = 1; r <= most; ++r)
+      cases.push_back(r);
+    if (cases.empty())
+      return state;
+    auto choice = scf::IndexSwitchOp::create(rewriter, loc, TypeRange(ValueRange(state)), asValue(left), cases, cases.size());
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.createBlock(&choice.getDefaultRegion());
+    scf::YieldOp::create(rewriter, loc, state);
+    Value row = asValueBefore(choice, whole);
+    for (auto [r, region] : llvm::zip_equal(cases, choice.getCaseRegions())) {
+      rewriter.createBlock(&region);
+      scf::YieldOp::create(rewriter, loc, emitBlock(state, row, r, begin, end));
+    }
+    return State(choice.getResults());
+  }
+
+  /// `rows` rows from `row` on, columns [begin, end), both within the tile.
+  State emitBlock(State state, Value row, int64_t rows, Value begin, OpFoldResult end) {
+    block = {row, begin};
+    state = c.term ? emitAlongTerms(std::move(state), row, rows, begin, end) : emitAlongColumns(std::move(state), row, rows, begin, end);
+    if (!separate)
+      return state;
+    return range(rewriter.getIndexAttr(0), rewriter.getIndexAttr(rows), 1, state, [&](Value i, State inner) {
+      Value at = plus(row, i);
+      auto piece = [&](int64_t lanes, bool isPartial) {
+        return [&, lanes, isPartial](Value column, State now) {
+          Value sum = readLanes(rewriter, loc, now.back(), {i, minus(column, begin)}, lanes);
+          return emitEpilogue(std::move(now), sum, at, column, lanes, isPartial ? maskOf(column, end, lanes) : Value());
+        };
+      };
+      int64_t lanes = kernel.vectorEpilogue ? std::min(tile.vector, cast<RankedTensorType>(state.back().getType()).getDimSize(1)) : 1;
+      OpFoldResult whole = wholePieces(begin, end, lanes);
+      inner = range(begin, whole, lanes, inner, piece(lanes, false));
+      return range(whole, end, lanes, inner, piece(lanes, true));
+    });
+  }
+
+  State emitAlongColumns(State state, Value row, int64_t rows, Value begin, OpFoldResult end) {
+    // Few rows leave registers for more columns at a time, which hides the latency of the sums.
+    int64_t vectors = tile.columns / tile.vector, group = 1;
+    for (int64_t most = tile.rows * vectors; group < 4 && 2 * group * rows * vectors <= most;)
+      group *= 2;
+    OpFoldResult from = begin;
+    SmallVector<int64_t> widths{group * tile.columns, tile.columns};
+    if (group == 1)
+      widths.pop_back();
+    for (int64_t width : widths) {
+      OpFoldResult whole = wholePieces(from, end, width);
+      state = range(from, whole, width, state, [&, width](Value column, State inner) {
+        return emitTileOfColumns(std::move(inner), row, rows, column, width / tile.vector, tile.vector, {});
+      });
+      from = whole;
+    }
+    if (kernel.packed) // zeros follow the last column
+      return range(from, end, tile.columns, state, [&](Value column, State inner) {
+        return emitTileOfColumns(std::move(inner), row, rows, column, vectors, tile.vector, end);
+      });
+    for (int64_t lanes : {tile.vector, int64_t(1)}) {
+      OpFoldResult whole = wholePieces(from, end, lanes);
+      state = range(from, whole, lanes, state, [&, lanes](Value column, State inner) {
+        return emitTileOfColumns(std::move(inner), row, rows, column, 1, lanes, {});
+      });
+      from = whole;
+    }
+    return state;
+  }
+
+  /// `end`: where the tile's columns end, if that may be before the last of these.
+  State emitTileOfColumns(State state, Value row, int64_t rows, Value column, int64_t vectors, int64_t lanes, OpFoldResult end) {
+    SmallVector<Value> rowsAt, columnsAt;
+    for (int64_t i = 0; i < rows; ++i)
+      rowsAt.push_back(rowDim ? plus(offsets[*rowDim], plus(row, i)) : zero);
+    for (int64_t v = 0; v < vectors; ++v)
+      columnsAt.push_back(plus(offsets[columnDim], plus(column, v * lanes)));
+    SmallVector<std::pair<Value, Value>> panels;
+    if (kernel.packed) {
+      AffineExpr at = rewriter.getAffineSymbolExpr(0);
+      for (Value v : columnsAt)
+        panels.push_back({asValue(fold(at.floorDiv(kPanel), {v})), asValue(fold(at % kPanel, {v}))});
+    }
+    SmallVector<Value> sums(rows * vectors, widen(rewriter, loc, kernel.start, lanes));
+    sums = loops(reductions, sums, [&](ValueRange before) {
+      SmallVector<Value> wide, after;
+      for (int64_t v = 0; v < vectors; ++v) {
+        indices[c.column] = columnsAt[v];
+        wide.push_back(kernel.packed ? readPacked(panels[v], lanes) : readLanes(rewriter, loc, op->getOperand(c.wide), at(c.map(c.wide)), lanes));
+      }
+      for (int64_t i = 0; i < rows; ++i) {
+        if (c.row)
+          indices[*c.row] = rowsAt[i];
+        Value narrow = readLanes(rewriter, loc, op->getOperand(c.narrow), at(c.map(c.narrow)), 1);
+        for (int64_t v = 0; v < vectors; ++v)
+          after.push_back(multiplyAdd(narrow, wide[v], before[i * vectors + v]));
+      }
+      return after;
+    });
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t v = 0; v < vectors; ++v) {
+        Value at = plus(column, v * lanes);
+        Value mask = end && !separate ? maskOf(at, end, lanes) : Value();
+        state = write(std::move(state), sums[i * vectors + v], plus(row, i), at, lanes, mask);
+      }
+    return state;
+  }
+
+  State emitAlongTerms(State state, Value row, int64_t rows, Value begin, OpFoldResult end) {
+    OpFoldResult from = begin;
+    for (int64_t columns : {tile.columns, int64_t(1)}) {
+      OpFoldResult whole = wholePieces(from, end, columns);
+      state = range(from, whole, columns, state, [&, columns](Value column, State inner) {
+        return emitTileOfTerms(std::move(inner), row, rows, column, columns);
+      });
+      from = whole;
+    }
+    return state;
+  }
+
+  State emitTileOfTerms(State state, Value row, int64_t rows, Value column, int64_t columns) {
+    Type type = c.accumulator();
+    Value none = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
+    SmallVector<Value> rowsAt, columnsAt;
+    for (int64_t i = 0; i < rows; ++i)
+      rowsAt.push_back(rowDim ? plus(offsets[*rowDim], plus(row, i)) : zero);
+    for (int64_t j = 0; j < columns; ++j)
+      columnsAt.push_back(plus(offsets[columnDim], plus(column, j)));
+    // Vectors of partial sums, then one number for each element.
+    SmallVector<Value> sums(rows * columns, widen(rewriter, loc, none, tile.vector));
+    sums.append(rows * columns, kernel.start);
+    SmallVector<unsigned> outer(reductions);
+    llvm::erase(outer, *c.term);
+    sums = loops(outer, sums, [&](ValueRange before) {
+      auto products = [&](int64_t lanes) {
+        return [&, lanes](ValueRange accumulators) {
+          SmallVector<Value> wide, after;
+          for (int64_t j = 0; j < columns; ++j) {
+            indices[c.column] = columnsAt[j];
+            wide.push_back(readLanes(rewriter, loc, op->getOperand(c.wide), at(c.map(c.wide)), lanes));
+          }
+          for (int64_t i = 0; i < rows; ++i) {
+            if (c.row)
+              indices[*c.row] = rowsAt[i];
+            Value narrow = readLanes(rewriter, loc, op->getOperand(c.narrow), at(c.map(c.narrow)), lanes);
+            for (int64_t j = 0; j < columns; ++j)
+              after.push_back(multiplyAdd(narrow, wide[j], accumulators[i * columns + j]));
+          }
+          return after;
+        };
+      };
+      Value size = extentOf(*c.term), whole = asValue(wholePieces(zero, size, tile.vector));
+      SmallVector<Value> vectors = loop(*c.term, zero, whole, tile.vector, before.take_front(rows * columns), products(tile.vector));
+      SmallVector<Value> numbers = loop(*c.term, whole, size, 1, before.drop_front(rows * columns), products(1));
+      llvm::append_range(vectors, numbers);
+      return vectors;
+    });
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) {
+        auto add = [&](Value x, Value y) {
+          return isa<FloatType>(type) ? Value(arith::AddFOp::create(rewriter, loc, x, y)) : Value(arith::AddIOp::create(rewriter, loc, x, y));
+        };
+        Value total = add(sums[(rows + i) * columns + j], combineLanes(rewriter, loc, sums[i * columns + j], add));
+        state = write(std::move(state), total, plus(row, i), plus(column, j), 1, Value());
+      }
+    return state;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Reading, computing, writing
+  //===--------------------------------------------------------------------===//
+
+  Value readPacked(std::pair<Value, Value> panel, int64_t lanes) {
+    SmallVector<Value> plain = at(c.map(c.wide)), packed;
+    unsigned inner = kernel.packed.getInnerDimsPos()[0];
+    plain[inner] = panel.first;
+    ArrayRef<int64_t> order = kernel.packed.getOuterDimsPerm();
+    for (unsigned d = 0; d < plain.size(); ++d)
+      packed.push_back(plain[order.empty() ? d : order[d]]);
+    packed.push_back(panel.second);
+    return readLanes(rewriter, loc, kernel.packed.getSource(), packed, lanes);
+  }
+
+  /// The body of the contraction: sum + narrow * wide.
+  Value multiplyAdd(Value narrow, Value wide, Value sum) {
+    BodyEvaluator body(rewriter, op);
+    body.setArgument(c.narrow, narrow);
+    body.setArgument(c.wide, wide);
+    body.setArgument(2, sum);
+    Operation *add = op.getBody()->getTerminator()->getOperand(0).getDefiningOp();
+    Operation *term = add->getOperand(add->getOperand(0) == op.getBody()->getArgument(2) ? 1 : 0).getDefiningOp();
+    if (!isa<arith::MulFOp>(term) || !term->hasOneUse()) {
+      body.run();
+      return body.lookup(add->getResult(0));
+    }
+    // fmuladd: fused where that is one instruction, a product and a sum elsewhere.
+    body.run({add, term});
+    Value x = widenLike(rewriter, loc, body.lookup(term->getOperand(0)), sum), y = widenLike(rewriter, loc, body.lookup(term->getOperand(1)), sum);
+    if (isa<VectorType>(sum.getType()))
+      return vector::FMAOp::create(rewriter, loc, x, y, sum);
+    return LLVM::FMulAddOp::create(rewriter, loc, x, y, sum);
+  }
+
+  /// Sums of the tile's elements from (row, column) on: into the buffer, or through the epilogue.
+  State write(State state, Value sums, Value row, Value column, int64_t lanes, Value mask) {
+    if (!separate)
+      return emitEpilogue(std::move(state), sums, row, column, lanes, mask);
+    state.back() = writeLanes(sums, state.back(), {minus(row, block.first), minus(column, block.second)}, lanes, Value());
+    return state;
+  }
+
+  State emitEpilogue(State state, Value sums, Value row, Value column, int64_t lanes, Value mask) {
+    SmallVector<Value> within(position), absolute(rank);
+    within[columnDim] = column;
+    if (rowDim)
+      within[*rowDim] = row;
+    for (unsigned d = 0; d < rank; ++d)
+      absolute[d] = plus(offsets[d], within[d]);
+    DenseMap<Value, Value> values{{op.getResult(0), sums}};
+    for (linalg::GenericOp e : kernel.epilogue) {
+      SmallVector<Value> arguments;
+      for (OpOperand *input : e.getDpsInputOperands()) {
+        Value known = values.lookup(input->get());
+        arguments.push_back(known ? known : readOperand(input->get(), e.getMatchingIndexingMap(input), absolute, lanes, mask));
+      }
+      auto yield = cast<linalg::YieldOp>(e.getBody()->getTerminator());
+      if (BodyEvaluator::isElementwise(e)) {
+        BodyEvaluator body(rewriter, e);
+        for (auto [i, argument] : llvm::enumerate(arguments))
+          body.setArgument(i, argument);
+        body.run();
+        for (auto [result, value] : llvm::zip_equal(e.getResults(), yield.getOperands()))
+          values[result] = body.lookup(value);
+        continue;
+      }
+      IRMapping map;
+      for (auto [i, argument] : llvm::enumerate(arguments))
+        map.map(e.getBody()->getArgument(i), argument);
+      for (Operation &inner : e.getBody()->without_terminator()) {
+        if (auto index = dyn_cast<linalg::IndexOp>(inner))
+          map.map(index.getResult(), absolute[index.getDim()]);
+        else
+          rewriter.clone(inner, map);
+      }
+      for (auto [result, value] : llvm::zip_equal(e.getResults(), yield.getOperands()))
+        values[result] = map.lookupOrDefault(value);
+    }
+    for (auto [i, value] : llvm::enumerate(returned)) {
+      Value result = values.lookup(value);
+      if (lanes > 1 && !isa<VectorType>(result.getType()))
+        result = widen(rewriter, loc, result, lanes);
+      state[i] = writeLanes(result, state[i], within, lanes, mask);
+    }
+    return state;
+  }
+
+  Value readOperand(Value tensor, AffineMap map, ArrayRef<Value> absolute, int64_t lanes, Value mask) {
+    SmallVector<Value> where;
+    for (AffineExpr e : map.getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(e);
+      where.push_back(dim ? absolute[dim.getPosition()] : zero);
+    }
+    if (lanes == 1 || !map.isFunctionOfDim(columnDim))
+      return readLanes(rewriter, loc, tensor, where, 1);
+    if (!mask)
+      return readLanes(rewriter, loc, tensor, where, lanes);
+    Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+    Value padding = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
+    AffineMap last = AffineMap::getMinorIdentityMap(map.getNumResults(), 1, rewriter.getContext());
+    return vector::TransferReadOp::create(rewriter, loc, VectorType::get(lanes, element), tensor, where, AffineMapAttr::get(last), padding, mask,
+                                          rewriter.getBoolArrayAttr({true}));
+  }
+
+  Value writeLanes(Value value, Value tensor, ArrayRef<Value> where, int64_t lanes, Value mask) {
+    if (lanes == 1)
+      return tensor::InsertOp::create(rewriter, loc, value, tensor, where);
+    if (!mask)
+      return vector::TransferWriteOp::create(rewriter, loc, value, tensor, where, ArrayRef<bool>{true}).getResult();
+    AffineMap last = AffineMap::getMinorIdentityMap(where.size(), 1, rewriter.getContext());
+    return vector::TransferWriteOp::create(rewriter, loc, value, tensor, where, AffineMapAttr::get(last), mask, rewriter.getBoolArrayAttr({true})).getResult();
+  }
+
+  /// The lanes of [column, column + lanes) that stand before `end`.
+  Value maskOf(Value column, OpFoldResult end, int64_t lanes) {
+    if (lanes == 1)
+      return {};
+    AffineExpr at = rewriter.getAffineSymbolExpr(0), stop = rewriter.getAffineSymbolExpr(1);
+    return vector::CreateMaskOp::create(rewriter, loc, VectorType::get(lanes, rewriter.getI1Type()), asValue(fold(stop - at, {column, end})));
+  }
+
+  /// The size of a reduction loop, which stands in either operand.
+  Value extentOf(unsigned reduction) override {
+    for (unsigned operand : {c.narrow, c.wide})
+      if (auto dim = c.map(operand).getResultPosition(getAffineDimExpr(reduction, rewriter.getContext())))
+        return asValue(tensor::getMixedSize(rewriter, loc, op->getOperand(operand), *dim));
+    llvm_unreachable("each loop of a contraction runs along an operand");
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Numbers
+  //===--------------------------------------------------------------------===//
+
+  OpFoldResult fold(AffineExpr e, ArrayRef<OpFoldResult> symbols) { return affine::makeComposedFoldedAffineApply(rewriter, loc, e, symbols); }
+  Value asValue(OpFoldResult v) { return getValueOrCreateConstantIndexOp(rewriter, loc, v); }
+  Value asValueBefore(Operation *before, OpFoldResult v) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(before);
+    return asValue(v);
+  }
+  Value plus(OpFoldResult x, OpFoldResult y) {
+    return asValue(fold(rewriter.getAffineSymbolExpr(0) + rewriter.getAffineSymbolExpr(1), {x, y}));
+  }
+  Value plus(OpFoldResult x, int64_t y) { return y ? plus(x, rewriter.getIndexAttr(y)) : asValue(x); }
+  Value minus(OpFoldResult x, OpFoldResult y) {
+    return asValue(fold(rewriter.getAffineSymbolExpr(0) - rewriter.getAffineSymbolExpr(1), {x, y}));
+  }
+  OpFoldResult smaller(OpFoldResult x, OpFoldResult y) {
+    AffineMap map = AffineMap::get(0, 2, {rewriter.getAffineSymbolExpr(0), rewriter.getAffineSymbolExpr(1)}, rewriter.getContext());
+    return affine::makeComposedFoldedAffineMin(rewriter, loc, map, {x, y});
+  }
+  /// Where the last whole piece of `step` from `begin` on ends.
+  OpFoldResult wholePieces(OpFoldResult begin, OpFoldResult end, int64_t step) {
+    AffineExpr from = rewriter.getAffineSymbolExpr(0), stop = rewriter.getAffineSymbolExpr(1);
+    return fold(from + (stop - from).floorDiv(step) * step, {begin, end});
+  }
+
+  /// A loop; nothing, or its body alone, where it is known to run never or once.
+  State range(OpFoldResult begin, OpFoldResult end, int64_t step, State state, function_ref<State(Value, State)> body) {
+    std::optional<int64_t> distance = getConstantIntValue(fold(rewriter.getAffineSymbolExpr(1) - rewriter.getAffineSymbolExpr(0), {begin, end}));
+    if (distance && *distance <= 0)
+      return state;
+    if (distance && *distance <= step)
+      return body(asValue(begin), std::move(state));
+    auto each = scf::ForOp::create(rewriter, loc, asValue(begin), asValue(end), arith::ConstantIndexOp::create(rewriter, loc, step), state);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(each.getBody());
+    State next = body(each.getInductionVar(), State(each.getRegionIterArgs()));
+    scf::YieldOp::create(rewriter, loc, next);
+    return State(each.getResults());
+  }
+
+  ContractionKernel kernel;
+  const Contraction c;
+  linalg::GenericOp op;
+  RegisterTile tile;
+  SmallVector<int64_t> tiles; // of the launch
+  unsigned rank, columnDim;   // of the result
+  std::optional<unsigned> rowDim;
+  SmallVector<unsigned> loopOf, reductions; // loop of each dim of the result
+  SmallVector<Value> returned;
+  bool separate = false; // the epilogue follows behind the sums
+  SmallVector<OpFoldResult> offsets, sizes; // of the tile
+  SmallVector<Value> position;              // within the tile
+  std::pair<Value, Value> block;            // row and column that the buffer of sums starts at
+};
+
+struct EmitContractions : PassWrapper<EmitContractions, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitContractions)
+  StringRef getArgument() const final { return "emit-contractions"; }
+  StringRef getDescription() const final { return "Write the code of kernels that are sums of products, in register tiles"; }
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<affine::AffineDialect, arith::ArithDialect, linalg::LinalgDialect, scf::SCFDialect, tensor::TensorDialect,
+                    vector::VectorDialect, LLVM::LLVMDialect>();
+  }
+
+  void runOnOperation() final {
+    auto target = targetOf(getOperation());
+    if (failed(target))
+      return signalPassFailure();
+    IRRewriter rewriter(&getContext());
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (auto kernel = match(func))
+        KernelEmitter(rewriter, *kernel, *target, func->getAttrOfType<plan::ScheduleAttr>(kScheduleAttr)).emit();
+  }
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createEmitContractionsPass() { return std::make_unique<EmitContractions>(); }
+
+} // namespace dlc::cpu
