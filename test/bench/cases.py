@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "models"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "models"))
 import zoo
 
 OPSET = 17

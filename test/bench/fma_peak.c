@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
+#include <time.h>
 
 /* Enough accumulators to fill two pipelines of latency 4 (AArch64: four of 4), and as few as the registers hold. */
 #if defined(__AVX512F__)
@@ -30,11 +32,18 @@ struct loop {
   int core;
   long steps;
   int *waiting;
+  int64_t begin, end; /* nanoseconds */
   float sum;
 };
 
 int fma_vector_bits(void) { return VECTOR_BYTES * 8; }
 double fma_flops_per_step(void) { return 2.0 * LANES * ACCUMULATORS; }
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
 
 static float run_steps(long steps) {
   vector accumulators[ACCUMULATORS];
@@ -62,21 +71,24 @@ static void *run_loop(void *argument) {
   __atomic_sub_fetch(loop->waiting, 1, __ATOMIC_SEQ_CST);
   while (__atomic_load_n(loop->waiting, __ATOMIC_SEQ_CST) > 0)
     sched_yield();
+  loop->begin = now();
   loop->sum = run_steps(loop->steps);
+  loop->end = now();
   return 0;
 }
 
-/* So many steps on each of the cores (at most 64), at the same time; on one core, by the thread that calls. Returns a number other than 0 if
- * threads are lacking. */
-int fma_run(long steps, int count, const int *cores) {
+/* So many steps on each of the cores (at most 64), at the same time; on one core, by the thread that calls. Returns the nanoseconds from when
+ * the first began until the last was done, without the making of threads; -1 if there are none to be had. */
+int64_t fma_run(long steps, int count, const int *cores) {
   static volatile float sink;
   if (count == 1) {
+    int64_t begin = now();
     sink = run_steps(steps);
-    return 0;
+    return now() - begin;
   }
   struct loop loops[64];
   if (count > 64)
-    return 1;
+    return -1;
   int waiting = count, started = 0;
   for (; started < count; ++started) {
     loops[started] = (struct loop){.core = cores[started], .steps = steps, .waiting = &waiting};
@@ -85,9 +97,12 @@ int fma_run(long steps, int count, const int *cores) {
   }
   if (started < count)
     __atomic_store_n(&waiting, 0, __ATOMIC_SEQ_CST); /* the others need not wait for what never comes */
+  int64_t begin = INT64_MAX, end = 0;
   for (int i = 0; i < started; ++i) {
     pthread_join(loops[i].thread, 0);
     sink = loops[i].sum;
+    begin = loops[i].begin < begin ? loops[i].begin : begin;
+    end = loops[i].end > end ? loops[i].end : end;
   }
-  return started < count;
+  return started < count ? -1 : end - begin;
 }

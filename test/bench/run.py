@@ -6,13 +6,13 @@
     test/bench/run.py --build build/release [--filter REGEX] [--threads N] [--rounds N] [--seconds S] [--json FILE]
                       [--peers onnxruntime,openvino] [--versus BUILD] [--cores 0,1] [--list]
 
-Each contender has a process of its own, all pinned to the same cores, and only one works at a time. A round is a turn for everybody: one call that is not
-counted, then calls for --seconds, each timed inside the process. The order changes from round to round. A contender that offers several ways to be
-called takes the one that was quickest here. The peak is a contender too: a loop of fused multiply-adds on registers.
+Each contender has a process of its own, all pinned to the same cores, and only one works at a time. A round is a turn for everybody: one
+call that is not counted, then calls for --seconds, each timed inside the process. The order changes from round to round. A contender that
+offers several ways to be called takes the one that was quickest here. The peak is a contender too: a loop of fused multiply-adds on registers.
 
-`peer's / dlc's time` is the least time of each (more than 1: dlc is faster), with the interval that holds it with 95 %
-probability: a bootstrap over the rounds. Everybody computes in float32, and results are compared before and after the timing; who is wrong makes the
-run fail. dlc's module keeps the dims that the model leaves open; OpenVINO is told them.
+`peer's / dlc's time` is the least time of each (more than 1: dlc is faster), with the interval that holds it with 95 % probability: a
+bootstrap over the rounds. Everybody computes in float32, and results are compared before and after the timing; who is wrong makes the run
+fail. dlc's module keeps the dims that the model leaves open; OpenVINO is told them.
 
 --threads 2 or more adds dlc and the peak on one thread, and says how both scale.
 --versus adds the dlc of another build folder, to compare two of them in one run.
@@ -72,7 +72,8 @@ def processor():
     with open("/proc/cpuinfo") as info:
         fields = dict(re.findall(r"^(model name|vendor_id|cpu family|model|CPU implementer|CPU part)\s*: (.*)$", info.read(), re.M))
     if "model name" in fields:
-        return f"{fields['model name'].strip()} ({fields.get('vendor_id', '?')} family {fields.get('cpu family', '?')} model {fields.get('model', '?')})"
+        numbers = " ".join(f"{name} {fields[key]}" for name, key in (("family", "cpu family"), ("model", "model")) if key in fields)
+        return f"{fields['model name'].strip()} ({fields.get('vendor_id', '?')} {numbers})"
     return f"{platform.machine()} {fields.get('CPU implementer', '?')} {fields.get('CPU part', '?')}"
 
 
@@ -159,16 +160,22 @@ def measure(case, field, options, folder):
 
 # --- what is printed --------------------------------------------------------------------------------------------------
 
-HEADER = f"| {'case':<21} | {'contender':<14} | {'min ms':>9} | {'median':>9} | {'GFLOP/s':>8} | {'of peak':>7} | peer's / dlc's time    |"
+COLUMNS = ("case", "contender", "min ms", "median ms", "GFLOP/s", "of peak", "peer's / dlc's time")
 
 
-def rows(result):
+def line(cells, width):
+    """A row of the table; `width` is that of the contenders' names."""
+    case, contender, *numbers, ratio = cells
+    return f"| {case:<21} | {contender:<{width}} | " + "".join(f"{cell:>9} | " for cell in numbers) + f"{ratio:<19} |"
+
+
+def rows(result, width):
     for name, one in result["contenders"].items():
         speed = f"{one['gflops']:.1f}" if "gflops" in one else ""
         share = f"{100 * one['peak_share']:.1f} %" if "peak_share" in one else ""
         ratio = result["ratios"].get(name)
         said = f"{ratio['ratio']:.2f} [{ratio['low']:.2f}, {ratio['high']:.2f}]" if ratio else ""
-        yield f"| {result['name']:<21} | {name:<14} | {one['min_ms']:9.4f} | {one['median_ms']:9.4f} | {speed:>8} | {share:>7} | {said:<22} |"
+        yield line((result["name"], name, f"{one['min_ms']:.4f}", f"{one['median_ms']:.4f}", speed, share, said), width)
 
 
 def remarks(result):
@@ -279,18 +286,19 @@ def main():
         plural = "s" if options.threads > 1 else ""
         print(f"{processor()}; {options.threads} thread{plural} on core{plural} {','.join(map(str, options.cores))}; "
               f"{options.rounds} rounds of {options.seconds} s; " + ", ".join(f"{name}: {version}" for name, version in versions.items()))
-        print(f"\n{HEADER}\n{re.sub('[^|]', '-', HEADER)}", flush=True)
+        width = max(len(name) for name in field)
+        print(f"\n{line(COLUMNS, width)}\n{re.sub('[^|]', '-', line(COLUMNS, width))}", flush=True)
         said = []
         for case in chosen:
             try:
                 result = measure(case, field, options, folder)
             except Failed as error:
                 failures.append(f"{case.name}: {error}")
-                print(f"| {case.name:<21} | failed, see below", flush=True)
+                print(line((case.name, "failed, see below", *[""] * 5), width), flush=True)
                 continue
             results.append(result)
             said += remarks(result)
-            print("\n".join(rows(result)), flush=True)
+            print("\n".join(rows(result, width)), flush=True)
     print("\n" + "\n".join(said + [f"error: {failure}" for failure in failures]))
     if options.json:
         options.json.write_text(json.dumps({"processor": processor(), "threads": options.threads, "cores": options.cores, "rounds": options.rounds,
