@@ -142,9 +142,18 @@ llvm::Error Execution::createInstance(const Invocation &invocation, const Execut
 
 llvm::Error Execution::bindInputs(const ExecutionRequest &request) {
   inputs = std::make_unique<InputSet>(module.get(), instance.get(), subject);
+  madeUp = request.seed.has_value();
   if (!request.seed)
     return inputs->read(request.inputs);
   return inputs->make(*request.seed, request.isModule ? request.dims : OnnxImportOptions()); // of a model the importer took them
+}
+
+llvm::Error Execution::run() {
+  RuntimeError error;
+  dlcrt_status status = dlcrt_instance_run(instance.get(), nullptr, &error);
+  if (status == DLCRT_ERROR_CHECK && madeUp)
+    return makeError("{}; the inputs were made up: give real ones with --inputs DIR", llvm::toString(toError(status, error, subject)));
+  return toError(status, error, subject);
 }
 
 llvm::Expected<std::string> Execution::getTarget() const {

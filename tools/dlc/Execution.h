@@ -35,10 +35,7 @@ public:
   llvm::Error createInstance(const Invocation &invocation, const ExecutionRequest &request);
   /// Binds inputs in place.
   llvm::Error bindInputs(const ExecutionRequest &request);
-  llvm::Error run() {
-    RuntimeError error;
-    return toError(dlcrt_instance_run(instance.get(), nullptr, &error), error, subject);
-  }
+  llvm::Error run();
 
   dlcrt_module *getModule() const { return module.get(); }
   dlcrt_instance *getInstance() const { return instance.get(); }
@@ -64,6 +61,7 @@ private:
   PoolHandle pool;
   InstanceHandle instance;
   std::unique_ptr<InputSet> inputs; // destroying an instance does not touch what it is bound to
+  bool madeUp = false;              // by --random
   double loadSeconds = 0;
 };
 
