@@ -15,7 +15,7 @@ import lit.formats
 config.name = "dlc"
 config.test_format = lit.formats.ShTest(False)
 config.suffixes = [".mlir", ".test", ".onnxtxt", ".onnx.py"]
-config.excludes = ["Inputs", "onnx-conformance", "models", "bench", "fuzz", "golden", "CMakeLists.txt"]
+config.excludes = ["Inputs", "onnx-conformance", "models", "fuzz", "golden", "CMakeLists.txt"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.dlc_build_dir, "test")
 

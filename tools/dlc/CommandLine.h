@@ -29,7 +29,8 @@ enum VerbFlag : unsigned {
   RunVerb = 1u << 2,
   InspectVerb = 1u << 3,
   DoctorVerb = 1u << 4,
-  OtherVerb = 1u << 5
+  OtherVerb = 1u << 5,
+  BenchVerb = 1u << 6
 };
 
 enum OptionId {
@@ -69,6 +70,7 @@ int runCommand(llvm::ArrayRef<std::string> arguments, Streams io);
 // The verbs.
 int runCompile(const Invocation &invocation);
 int runRun(const Invocation &invocation);
+int runBench(const Invocation &invocation);
 int runInspect(const Invocation &invocation);
 int runDoctor(const Invocation &invocation);
 int runServe(const Invocation &invocation);

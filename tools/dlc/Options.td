@@ -11,6 +11,7 @@ def RunVerb : OptionVisibility;
 def InspectVerb : OptionVisibility;
 def DoctorVerb : OptionVisibility;
 def OtherVerb : OptionVisibility; // version, help, serve
+def BenchVerb : OptionVisibility;
 
 /// Flags of the contract (docs/cli.md) that this version does not have: accepted, and refused with a clear message.
 def Later : OptionGroup<"later">;
@@ -32,22 +33,23 @@ multiclass LaterValue<string name, list<OptionVisibility> verbs> {
 class LaterSwitch<string name, list<OptionVisibility> verbs>
     : Flag<["--"], name>, Group<Later>, Flags<[HelpHidden]>, On<verbs>;
 
-defvar Compiles = [CompileVerb, RunVerb];
+defvar Compiles = [CompileVerb, RunVerb, BenchVerb];
+defvar Runs = [RunVerb, BenchVerb];
 
-def help : Switch<"help", "This text", [CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb]>;
-def h : Flag<["-"], "h">, Alias<help>, Flags<[HelpHidden]>, On<[CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb]>;
-def verbose : Flag<["-"], "v">, HelpText<"More messages: remarks, variants">, On<[CompileVerb, RunVerb]>;
-def json : Switch<"json", "Report as one JSON object on stdout", [CompileVerb, InspectVerb, DoctorVerb]>;
+def help : Switch<"help", "This text", [CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb, BenchVerb]>;
+def h : Flag<["-"], "h">, Alias<help>, Flags<[HelpHidden]>, On<[CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb, BenchVerb]>;
+def verbose : Flag<["-"], "v">, HelpText<"More messages: remarks, variants">, On<Compiles>;
+def json : Switch<"json", "Report as one JSON object on stdout", [CompileVerb, InspectVerb, DoctorVerb, BenchVerb]>;
 
 // --- compile
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">, On<[CompileVerb]>,
         HelpText<"Where the result goes; - is stdout. Its suffix says what it is: .dlcm, .mlir, .ll, .s">;
 defm emit : Value<"emit", "KIND", "What to make, whatever the suffix: dlcm (module), mlir (the program's text after the last phase), llvm, asm", [CompileVerb]>;
 defm target : Value<"target", "TARGET,...", "Targets, each a variant in the module: cpu, cpu:host, cpu:x86-64-v3, ... "
-                    "(repeatable; compile: default the x86-64-v2 baseline and this machine; run: the variant to take)", [CompileVerb, RunVerb, DoctorVerb]>;
-defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8). Repeatable", Compiles>;
+                    "(repeatable; compile: default the x86-64-v2 baseline and this machine; run and bench: the variant to take)", [CompileVerb, RunVerb, DoctorVerb, BenchVerb]>;
+defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8); of a module, NAME=8 sizes random inputs. Repeatable", Compiles>;
 defm shape : Value<"shape", "INPUT=DIMS", "The dims of an input, such as image=1x3x224x224; ? leaves a dim as it is. Repeatable", Compiles>;
-defm precision : Value<"precision", "P", "fp32", [CompileVerb, RunVerb]>;
+defm precision : Value<"precision", "P", "fp32", Compiles>;
 defm jobs : Value<"jobs", "N", "Threads of the compiler; the result does not depend on it (default: as many as this process may use)", Compiles>;
 defm stop_after : Value<"stop-after", "PHASE", "Write the program as text after this phase, weights beside it in a .weights file", [CompileVerb]>;
 defm start_from : Value<"start-from", "PHASE", "The inputs are texts that --stop-after PHASE wrote; go on behind that phase", [CompileVerb]>;
@@ -55,11 +57,16 @@ defm dump_dir : Value<"dump-dir", "DIR", "Write the program as text after every 
 def timing : Switch<"timing", "Time of each pass, to stderr", [CompileVerb]>;
 
 // --- run
-defm inputs : Value<"inputs", "DIR", "Folder with input_0.pb, input_1.pb, ... (ONNX TensorProto) or NAME.npy; what is missing takes its default", [RunVerb]>;
+defm inputs : Value<"inputs", "DIR", "Folder with input_0.pb, input_1.pb, ... (ONNX TensorProto) or NAME.npy; what is missing takes its default", Runs>;
 defm outputs : Value<"outputs", "DIR", "Where output_0.pb, ... (or NAME.npy) go; made if it is not there", [RunVerb]>;
 defm format : Value<"format", "pb|npy", "How outputs are written (default: pb)", [RunVerb]>;
-defm random : Value<"random", "SEED", "Make inputs from the signature instead of reading them", [RunVerb]>;
-defm threads : Value<"threads", "N", "Threads of the run (default: as many as this process may use)", [RunVerb]>;
+defm random : Value<"random", "SEED", "Make inputs from the signature instead of reading them (bench does so with seed 1 without --inputs); dims that "
+                    "nothing says are as small as they may be, but at least 1", Runs>;
+defm threads : Value<"threads", "N", "Threads of the run (default: as many as this process may use)", Runs>;
+
+// --- bench
+defm seconds : Value<"seconds", "S", "How long to measure, but at least 5 runs (default: 2)", [BenchVerb]>;
+defm warmup : Value<"warmup", "S", "How long to run before that, but at least once (default: 0.5)", [BenchVerb]>;
 
 // --- inspect
 def verify : Switch<"verify", "Check the hashes of the constants too", [InspectVerb]>;
@@ -71,5 +78,5 @@ defm db : LaterValue<"db", [CompileVerb]>;
 defm tune : LaterValue<"tune", [CompileVerb]>;
 defm calib : LaterValue<"calib", [CompileVerb]>;
 defm precision_config : LaterValue<"precision-config", [CompileVerb]>;
-defm cuda_driver : LaterValue<"cuda-driver", [CompileVerb, RunVerb, DoctorVerb]>;
+defm cuda_driver : LaterValue<"cuda-driver", [CompileVerb, RunVerb, DoctorVerb, BenchVerb]>;
 def html : LaterSwitch<"html", [InspectVerb]>;

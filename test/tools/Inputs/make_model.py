@@ -44,6 +44,12 @@ elif kind == "default":  # an input that need not be bound
     graph = helper.make_graph(nodes, "default", [value("x", [2]), value("scale", [2])], [value("y", [2])], [scale])
     inputs = [np.array([1, 1], np.float32)]
     outputs = [np.array([2, 3], np.float32)]
+elif kind == "lookup":  # indices that random numbers are too large for
+    table = weight("table", 2, 4)
+    nodes = [helper.make_node("Gather", ["table", "rows"], ["y"], "lookup")]
+    graph = helper.make_graph(nodes, "lookup", [value("rows", ["n"], TensorProto.INT64)], [value("y", ["n", 4])], [table])
+    inputs = [np.array([1, 0, 1])]
+    outputs = [numpy_helper.to_array(table)[inputs[0]]]
 elif kind == "unsupported":  # two nodes that no version will ever have
     nodes = [
         helper.make_node("NoSuchOp", ["x"], ["h"], "first", domain="nowhere"),

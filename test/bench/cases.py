@@ -1,0 +1,104 @@
+# Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is measured. A new case is a line in CASES."""
+
+import functools
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "models"))
+import zoo
+
+OPSET = 17
+
+
+def seeded(*shape):
+    return np.random.default_rng(shape).standard_normal(shape, dtype=np.float32)
+
+
+class MatMul:
+    """Y[M, N] = X[M, K] W[K, N]: one node, W a constant of the model, all float32."""
+
+    tolerance = 1e-5
+
+    def __init__(self, m, k, n):
+        self.shape = m, k, n
+        self.name = f"matmul_{m}x{k}x{n}"
+        self.flops = 2 * m * k * n
+
+    @functools.cached_property
+    def weights(self):
+        _, k, n = self.shape
+        return seeded(k, n, 1)[:, :, 0]
+
+    def inputs(self):
+        m, k, _ = self.shape
+        return {"X": seeded(m, k)}
+
+    def model(self, folder):
+        m, k, n = self.shape
+        value = lambda name, *dims: helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+        weights = numpy_helper.from_array(np.ascontiguousarray(self.weights), "W")
+        graph = helper.make_graph([helper.make_node("MatMul", ["X", "W"], ["Y"])], self.name, [value("X", m, k)], [value("Y", m, n)], [weights])
+        path = folder / f"{self.name}.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9), path)
+        return path
+
+    def wanted(self, inputs):
+        return [(inputs["X"].astype(np.float64) @ self.weights.astype(np.float64)).astype(np.float32)]
+
+
+class Model:
+    """A model of the zoo on fixed inputs. What the results must be, the first peer says."""
+
+    tolerance = 1e-4
+    flops = None
+
+    def __init__(self, name, zoo_name, **inputs):
+        self.name, self.zoo_name, self.made = name, zoo_name, inputs
+
+    @property
+    def available(self):
+        return self.zoo_name in zoo.MODELS
+
+    def inputs(self):
+        return self.made
+
+    def model(self, folder):
+        return zoo.fetch(self.zoo_name)
+
+    def wanted(self, inputs):
+        return None
+
+
+def sentences(batch, length):
+    """Inputs of a BERT encoder: no padding, and numbers of the usual vocabulary beyond its special entries."""
+    ids = np.random.default_rng([batch, length]).integers(1000, 30000, (batch, length))
+    return {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+
+
+MATMULS = [
+    MatMul(1024, 1024, 1024),
+    MatMul(128, 768, 3072),
+    MatMul(3136, 576, 64),
+    MatMul(1, 768, 3072),
+    MatMul(7, 768, 3072),
+    MatMul(129, 768, 3072),
+    MatMul(1, 2048, 1000),
+]
+
+MODELS = [
+    Model("minilm_l6_b1_s128", "minilm_l6", **sentences(1, 128)),
+    Model("minilm_l6_b3_s7", "minilm_l6", **sentences(3, 7)),
+    Model("minilm_l6_w8_b1_s128", "minilm_l6_w8", **sentences(1, 128)),
+    Model("ppocr4_rec_w320", "ppocr4_rec", x=seeded(1, 3, 48, 320)),
+]
+
+# What --self-test runs.
+TINY = MatMul(3, 5, 7)
+
+CASES = MATMULS + [model for model in MODELS if model.available]

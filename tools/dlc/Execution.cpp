@@ -1,0 +1,167 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Execution.h"
+#include "../RegisterAll.h"
+#include "Session.h"
+#include "llvm/Support/Path.h"
+#include <chrono>
+#include <cstring>
+
+using namespace mlir;
+
+namespace dlc {
+
+llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation, std::optional<uint64_t> defaultSeed) {
+  ExecutionRequest request;
+  request.model = invocation.inputs.front();
+  request.isModule = llvm::sys::path::extension(request.model) == ".dlcm";
+  bool fromFiles = invocation.has(OPT_inputs);
+  if (fromFiles && invocation.has(OPT_random))
+    return makeError("give the inputs' folder with --inputs DIR, or a seed with --random SEED, not both");
+  if (!fromFiles && !invocation.has(OPT_random) && !defaultSeed)
+    return makeError("give the inputs' folder with --inputs DIR, or a seed with --random SEED");
+  if (invocation.values(OPT_target).size() > 1 || llvm::StringRef(invocation.value(OPT_target)).contains(','))
+    return makeError("a run has one --target");
+  llvm::Expected<uint64_t> seed = invocation.number(OPT_random, defaultSeed.value_or(0), 0, UINT64_MAX);
+  if (!seed)
+    return seed.takeError();
+  if (!fromFiles)
+    request.seed = *seed;
+  request.inputs = invocation.value(OPT_inputs);
+  llvm::Expected<uint64_t> threads = invocation.number(OPT_threads, dlcrt_pool_available_threads(), 1, 4096);
+  if (!threads)
+    return threads.takeError();
+  request.threads = static_cast<uint32_t>(*threads);
+  llvm::Expected<OnnxImportOptions> dims = importOptionsOf(invocation);
+  if (!dims)
+    return dims.takeError();
+  request.dims = std::move(*dims);
+  if (!request.isModule)
+    return request;
+
+  for (OptionId flag : {OPT_precision, OPT_jobs})
+    if (invocation.has(flag))
+      return makeError("--precision and --jobs are for a model that is compiled; this is a module");
+  if (fromFiles && (invocation.has(OPT_dim) || invocation.has(OPT_shape)))
+    return makeError("--dim and --shape are for a model that is compiled, and for random inputs of a module; this is a module, and its inputs "
+                     "have their dims from files");
+  if (!request.dims.ranges.empty() || !request.dims.divisors.empty())
+    return makeError("--dim NAME=MIN..MAX and NAME%N are for a model that is compiled; random inputs of a module are sized with NAME=N");
+  return request;
+}
+
+std::optional<int> Execution::load(const Invocation &invocation, const ExecutionRequest &request) {
+  subject = subjectOf(request.model);
+  if (!request.isModule)
+    if (std::optional<int> exit = compileModel(invocation, request))
+      return exit;
+  auto options = sized<dlcrt_module_options>();
+  options.name = subject.c_str();
+  RuntimeError error;
+  dlcrt_module *opened = nullptr;
+  auto begin = std::chrono::steady_clock::now();
+  dlcrt_status status = request.isModule
+                            ? dlcrt_module_open_file(request.model.c_str(), &options, &opened, &error)
+                            : dlcrt_module_open_memory(bytes->getBufferStart(), bytes->getBufferSize(), &options, &opened, &error);
+  loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  module.reset(opened);
+  if (status == DLCRT_OK)
+    return std::nullopt;
+  if (request.isModule)
+    return invocation.fail(toError(status, error, subject));
+  invocation.io.err << fmt::format("error: {}: internal fault of dlc: the runtime refuses the compiled module: {}\n", subject, error.message)
+                    << "note: please report it, with the model and the output of `dlc doctor`\n";
+  return status == DLCRT_ERROR_OUT_OF_MEMORY ? kExitFailed : kExitFault;
+}
+
+std::optional<int> Execution::compileModel(const Invocation &invocation, const ExecutionRequest &request) {
+  llvm::Expected<unsigned> jobs = jobsOf(invocation);
+  if (!jobs)
+    return invocation.fail(jobs.takeError(), kExitUsage);
+  CompileOptions options;
+  if (invocation.has(OPT_precision)) {
+    llvm::Expected<Precision> precision = parsePrecision(invocation.value(OPT_precision));
+    if (!precision)
+      return invocation.fail(precision.takeError());
+    options.precision.precision = *precision;
+  }
+  llvm::Expected<Target> target = parseTarget(invocation.has(OPT_target) ? invocation.value(OPT_target) : "cpu:host");
+  if (!target)
+    return invocation.fail(target.takeError());
+  options.variants = variantsFor({std::move(*target)});
+  options.codegen.jobs = *jobs;
+
+  Session session(*jobs, subject);
+  FailureOr<Compiled> compiled = failure();
+  {
+    Progress progress(invocation, options, /*timing=*/false);
+    compiled = compile(
+        session.getContext(), [&](MLIRContext &context) { return importOnnx(context, request.model, request.dims); }, allBackends(), options);
+  }
+  if (failed(compiled))
+    return session.fail(invocation);
+  session.getDiagnostics().print(invocation.io.err, invocation.has(OPT_verbose));
+
+  // Aligned, so that the runtime uses it in place.
+  std::unique_ptr<llvm::WritableMemoryBuffer> copy =
+      llvm::WritableMemoryBuffer::getNewUninitMemBuffer(compiled->bytes.size(), request.model, llvm::Align(64));
+  if (!copy)
+    return invocation.fail(makeError("{}: not enough memory for the module", subject));
+  std::memcpy(copy->getBufferStart(), compiled->bytes.data(), compiled->bytes.size());
+  bytes = std::move(copy);
+  return std::nullopt;
+}
+
+llvm::Error Execution::createInstance(const Invocation &invocation, const ExecutionRequest &request) {
+  RuntimeError error;
+  auto options = sized<dlcrt_instance_options>();
+  if (request.threads > 1) {
+    pool.reset(dlcrt_pool_create(request.threads));
+    if (!pool)
+      return makeError("not enough memory for the threads");
+    options.workers = dlcrt_pool_threads(pool.get());
+    options.parallel_for = dlcrt_pool_parallel_for;
+    options.parallel_ctx = pool.get();
+  }
+  std::string variant;
+  if (invocation.has(OPT_target)) {
+    llvm::Expected<Target> target = parseTarget(invocation.value(OPT_target));
+    if (!target)
+      return target.takeError();
+    variant = target->name;
+    options.variant = variant.c_str();
+  }
+  auto begin = std::chrono::steady_clock::now();
+  dlcrt_instance *created = nullptr;
+  dlcrt_status status = dlcrt_instance_create(module.get(), &options, &created, &error);
+  loadSeconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  instance.reset(created);
+  return toError(status, error, subject);
+}
+
+llvm::Error Execution::bindInputs(const ExecutionRequest &request) {
+  inputs = std::make_unique<InputSet>(module.get(), instance.get(), subject);
+  madeUp = request.seed.has_value();
+  if (!request.seed)
+    return inputs->read(request.inputs);
+  return inputs->make(*request.seed, request.isModule ? request.dims : OnnxImportOptions()); // of a model the importer took them
+}
+
+llvm::Error Execution::run() {
+  RuntimeError error;
+  dlcrt_status status = dlcrt_instance_run(instance.get(), nullptr, &error);
+  if (status == DLCRT_ERROR_CHECK && madeUp)
+    return makeError("{}; the inputs were made up: give real ones with --inputs DIR", llvm::toString(toError(status, error, subject)));
+  return toError(status, error, subject);
+}
+
+llvm::Expected<std::string> Execution::getTarget() const {
+  RuntimeError error;
+  auto variant = sized<dlcrt_variant_info>();
+  if (dlcrt_status status = dlcrt_module_variant(module.get(), dlcrt_instance_variant(instance.get()), &variant, &error))
+    return toError(status, error, subject);
+  return std::string(variant.target);
+}
+
+} // namespace dlc

@@ -1,0 +1,44 @@
+// Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+//
+// Inputs of a run: from a folder, or made up from the signature.
+
+#ifndef DLC_TOOLS_DLC_INPUTS_H
+#define DLC_TOOLS_DLC_INPUTS_H
+
+#include "Runtime.h"
+#include "dlc/Frontends/Onnx.h"
+#include "dlc/Frontends/OnnxTensor.h"
+#include <optional>
+#include <vector>
+
+namespace dlc {
+
+/// What the inputs of one instance are bound to. An input without a tensor keeps its default.
+class InputSet {
+public:
+  /// `subject`: how messages call the model.
+  InputSet(dlcrt_module *module, dlcrt_instance *instance, llvm::StringRef subject) : module(module), instance(instance), subject(subject) {}
+
+  /// input_0.pb, ... or NAME.npy of a folder, bound to the instance.
+  llvm::Error read(llvm::StringRef folder);
+  /// Floats in [-1, 1), integers from 0 to 7 (so that they can be indices and sizes), bool 0 or 1; the same on every machine. `dims` says how
+  /// large they are (its fixedDims and shapes); what it leaves open is as small as it may be, but at least 1.
+  llvm::Error make(uint64_t seed, const OnnxImportOptions &dims);
+
+  const std::vector<std::optional<HostTensor>> &get() const { return tensors; }
+
+private:
+  llvm::Error bind(uint32_t index);
+
+  dlcrt_module *module;
+  dlcrt_instance *instance;
+  std::string subject;
+  std::vector<std::optional<HostTensor>> tensors;
+  std::vector<std::vector<dlcrt_string>> strings; // views of the tensors' strings
+};
+
+} // namespace dlc
+
+#endif
