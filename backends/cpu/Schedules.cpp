@@ -115,11 +115,10 @@ SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optio
   int64_t tileRows = std::min<int64_t>(llvm::alignTo(rows, rowStep), most);
   int64_t room = std::max<int64_t>(target.l2Bytes / 2 / bytes / depth, 1), fair = std::max<int64_t>(wanted / depth / tileRows, 1);
   int64_t tileColumns = llvm::alignDown(std::min(room, fair), columnStep);
-  // Kernels for few rows take several register tiles side by side.
-  int64_t least = rows <= 2 * rowStep ? 4 * columnStep : columnStep;
+  // Kernels for few rows take four register tiles side by side.
   if (tileColumns > 4 * columnStep)
     tileColumns = llvm::alignDown(tileColumns, 4 * columnStep);
-  tileColumns = std::clamp<int64_t>(tileColumns, least, 1024);
+  tileColumns = std::clamp<int64_t>(tileColumns, 4 * columnStep, 1024);
   tiles[rank - 1] = domain[rank - 1] && columns <= tileColumns ? 0 : tileColumns;
   if (row)
     tiles[*row] = domain[*row] && rows <= tileRows ? 0 : tileRows;

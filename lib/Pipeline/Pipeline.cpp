@@ -47,6 +47,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
   case Phase::Plan:
     pm.addPass(createOutlineKernels());
     pm.addPass(createLowerToLinalg());
+    pm.addPass(createCollapseDims());
     break;
   case Phase::Schedule:
     pm.addPass(createSelectSchedules(backends));

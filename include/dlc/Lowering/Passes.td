@@ -20,6 +20,10 @@ def LowerToLinalg : Pass<"lower-to-linalg", "::mlir::ModuleOp"> {
                            "::mlir::math::MathDialect", "::mlir::scf::SCFDialect"];
 }
 
+def CollapseDims : Pass<"collapse-dims", "::mlir::ModuleOp"> {
+  let summary = "Joins neighbouring dims of kernels that all their operands have side by side, or none: fewer loops, longer rows";
+}
+
 def AssignSlots : Pass<"assign-slots", "::mlir::ModuleOp"> {
   let summary = "Counts stages, places slots by their lifetimes, and says where dimension expressions are evaluated";
 }
