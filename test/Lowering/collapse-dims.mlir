@@ -26,8 +26,8 @@
 // CHECK-SAME: %arg0: tensor<4x6xf32>, %arg1: tensor<f32>
 
 // CHECK: plan.launch @matmul{{.*}} scalars [#dlc.dim<b>, #dlc.dim<s>, #dlc.dim<b * s>] domain [#dlc.dim<b * s>, #dlc.dim<5>]
-// CHECK: plan.launch @matmul{{.*}} scalars [#dlc.dim<3>, #dlc.dim<s>, #dlc.dim<3 * s>] domain [#dlc.dim<3 * s>, #dlc.dim<5>]
-// CHECK: plan.launch @broadcast{{.*}} domain [#dlc.dim<b>, #dlc.dim<7 * s>]
+// CHECK: plan.launch @matmul{{.*}} scalars [#dlc.dim<3>, #dlc.dim<s>, #dlc.dim<s * 3>] domain [#dlc.dim<s * 3>, #dlc.dim<5>]
+// CHECK: plan.launch @broadcast{{.*}} domain [#dlc.dim<b>, #dlc.dim<s * 7>]
 // CHECK: plan.launch @index{{.*}} domain [#dlc.dim<4>, #dlc.dim<6>]
 
 #b = #dlc.dim<"b">
