@@ -35,6 +35,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 
@@ -124,12 +125,18 @@ class KernelEmitter final : LoopNest {
 public:
   KernelEmitter(RewriterBase &rewriter, ContractionKernel kernel, const Target &target, plan::ScheduleAttr schedule)
       : LoopNest(rewriter, kernel.c.op.getLoc()), kernel(kernel), c(kernel.c), op(c.op), tile(registerTile(c, target, schedule)),
+        alongColumns(tile),
         tiles(schedule ? schedule.getTiles() : ArrayRef<int64_t>()), rank(c.map(2).getNumResults()), columnDim(rank - 1) {
     for (AffineExpr e : c.map(2).getResults())
       loopOf.push_back(cast<AffineDimExpr>(e).getPosition());
     if (c.row)
       rowDim = llvm::find(loopOf, *c.row) - loopOf.begin();
     op.getReductionDims(reductions);
+    if (c.term) {
+      Contraction packed = c;
+      packed.term = std::nullopt;
+      alongColumns = registerTile(packed, target);
+    }
     unsigned work = 0;
     for (linalg::GenericOp e : kernel.epilogue)
       for (Operation &inner : e.getBody()->without_terminator())
@@ -154,6 +161,14 @@ public:
   }
 
 private:
+  /// Columns from `begin` (within the tile) on and terms [from, end), copied into panels of a register tile's columns.
+  struct Panels {
+    Value begin, from;
+    OpFoldResult end;
+    Value isFirst; // the sums start here
+  };
+  static constexpr int64_t kDepth = 256; // terms of a panel: it stays in the first cache
+
   //===--------------------------------------------------------------------===//
   // Tiles of the launch, and the dims that are neither rows nor columns
   //===--------------------------------------------------------------------===//
@@ -222,22 +237,179 @@ private:
   //===--------------------------------------------------------------------===//
 
   State emitMatrix(State state) {
+    OpFoldResult rows = rowCount();
+    if (!mayPack())
+      return emitChunks(std::move(state), false);
+    int64_t enough = 2 * tile.rows;
+    if (auto known = getConstantIntValue(rows))
+      return emitChunks(std::move(state), *known >= enough);
+    // Few rows do not repay the packing.
+    Value many = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::uge, asValue(rows), arith::ConstantIndexOp::create(rewriter, loc, enough));
+    auto either = scf::IfOp::create(rewriter, loc, TypeRange(ValueRange(state)), many, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(rewriter);
+    for (bool packs : {true, false}) {
+      rewriter.setInsertionPointToStart(packs ? either.thenBlock() : either.elseBlock());
+      scf::YieldOp::create(rewriter, loc, emitChunks(state, packs));
+    }
+    return State(either.getResults());
+  }
+
+  OpFoldResult rowCount() { return rowDim ? sizes[*rowDim] : OpFoldResult(rewriter.getIndexAttr(1)); }
+
+  /// Whether columns that many rows need are better copied into panels first: those that lie far from each other.
+  bool mayPack() {
+    if (kernel.packed || reductions.size() != 1 || !rowDim || !boundOf(*rowDim) || *boundOf(*rowDim) < 4 * tile.rows)
+      return false;
+    auto ranges = op.getStaticLoopRanges();
+    auto isMany = [&](unsigned loop, int64_t many) { return ShapedType::isDynamic(ranges[loop]) || ranges[loop] >= many; };
+    return c.term || (isMany(c.column, 128) && isMany(reductions[0], 129));
+  }
+
+  State emitChunks(State state, bool packs) {
     OpFoldResult columns = sizes[columnDim];
     // A packed operand's columns lie together, so all of the tile goes at once; else a few columns are reused row after row.
-    int64_t chunk = c.term ? 4 * tile.vector : 4 * tile.columns;
+    llvm::SaveAndRestore ownTile(tile, packs && c.term ? alongColumns : tile);
+    int64_t chunk = c.term && !packs ? 4 * tile.vector : 4 * tile.columns;
     if (kernel.packed)
       chunk = std::max<int64_t>(boundOf(columnDim).value_or(chunk), 1);
     chunk = llvm::alignTo(std::min<int64_t>(chunk, 1024), tile.columns);
-    if (separate)
-      state.push_back(tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{tile.rows, chunk}, c.accumulator()));
+    llvm::SaveAndRestore ownSeparate(separate, separate || packs);
+    unsigned results = state.size();
+    if (packs) {
+      Type element = cast<RankedTensorType>(op->getOperand(c.wide).getType()).getElementType();
+      state.push_back(tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{chunk / tile.columns, kDepth, tile.columns}, element));
+    }
+    if (separate) {
+      int64_t rows = packs ? llvm::alignTo(*boundOf(*rowDim), tile.rows) : tile.rows;
+      state.push_back(tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{rows, chunk}, c.accumulator()));
+    }
     state = range(rewriter.getIndexAttr(0), columns, chunk, state, [&](Value begin, State inner) {
       OpFoldResult end = smaller(plus(begin, chunk), columns);
-      return emitRows(std::move(inner), begin, end);
+      return packs ? emitPacked(std::move(inner), begin, end) : emitRows(std::move(inner), begin, end);
     });
-    if (separate)
-      state.pop_back();
+    state.resize(results);
     return state;
   }
+
+  /// A piece of the sums after the other: its columns go into panels, all rows go over them. Then the epilogue.
+  State emitPacked(State state, Value begin, OpFoldResult end) {
+    Value depth = extentOf(reductions[0]);
+    block = {zero, begin};
+    state = range(rewriter.getIndexAttr(0), depth, kDepth, state, [&](Value from, State inner) {
+      Panels own{begin, from, smaller(plus(from, kDepth), depth),
+                 arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, from, zero)};
+      inner = pack(std::move(inner), own, end);
+      llvm::SaveAndRestore current(panels, std::optional<Panels>(own));
+      return emitRows(std::move(inner), begin, end);
+    });
+    // No terms: the sums are what they start with.
+    Value none = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, depth, zero);
+    auto either = scf::IfOp::create(rewriter, loc, TypeRange(ValueRange(state)), none, /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(either.elseBlock());
+      scf::YieldOp::create(rewriter, loc, state);
+      rewriter.setInsertionPointToStart(either.thenBlock());
+      State filled = state;
+      filled.back() = linalg::FillOp::create(rewriter, loc, kernel.start, filled.back()).getResult(0);
+      scf::YieldOp::create(rewriter, loc, filled);
+    }
+    return emitEpilogues(State(either.getResults()), zero, rowCount(), begin, end);
+  }
+
+  /// Copies the columns [panels.begin, end), terms [panels.from, panels.end), into panels; what is left of the last one becomes zero.
+  State pack(State state, const Panels &to, OpFoldResult end) {
+    unsigned wide = reductions[0];
+    AffineMap map = c.map(c.wide);
+    Value source = op->getOperand(c.wide);
+    int64_t vector = tile.vector;
+    auto panelOf = [&](Value column) {
+      AffineExpr at = rewriter.getAffineSymbolExpr(0), first = rewriter.getAffineSymbolExpr(1);
+      return asValue(fold((at - first).floorDiv(tile.columns), {column, to.begin}));
+    };
+    auto read = [&](Value column, Value term, int64_t lanes, Value mask) {
+      indices[c.column] = plus(offsets[columnDim], column);
+      indices[wide] = term;
+      if (!mask)
+        return readLanes(rewriter, loc, source, at(map), lanes);
+      return readMasked(source, at(map), lanes, mask);
+    };
+    auto store = [&](State &now, Value value, Value panel, Value term, Value lane, int64_t lanes) {
+      now[panelsAt(now)] = writeLanes(value, now[panelsAt(now)], {panel, minus(term, to.from), lane}, lanes, Value());
+    };
+    auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(rewriter, loc, value); };
+    OpFoldResult whole = wholePieces(to.begin, end, tile.columns);
+    if (!c.term) {
+      auto panel = [&](bool isPartial) {
+        return [&, isPartial](Value column, State inner) {
+          Value p = panelOf(column);
+          return range(to.from, to.end, 1, inner, [&](Value term, State now) {
+            for (int64_t v = 0; v < tile.columns; v += vector) {
+              Value at = plus(column, v);
+              store(now, read(at, term, vector, isPartial ? maskOf(at, end, vector) : Value()), p, term, number(v), vector);
+            }
+            return now;
+          });
+        };
+      };
+      state = range(to.begin, whole, tile.columns, state, panel(false));
+      return range(whole, end, tile.columns, state, panel(true));
+    }
+    // Terms lie side by side: squares of `vector` columns by `vector` terms are transposed.
+    state = range(to.begin, whole, tile.columns, state, [&](Value column, State inner) {
+      Value p = panelOf(column);
+      OpFoldResult squares = wholePieces(to.from, to.end, vector);
+      inner = range(to.from, squares, vector, inner, [&](Value term, State now) {
+        for (int64_t v = 0; v < tile.columns; v += vector) {
+          SmallVector<Value> lines;
+          for (int64_t j = 0; j < vector; ++j)
+            lines.push_back(read(plus(column, v + j), term, vector, Value()));
+          for (auto [k, line] : llvm::enumerate(transposed(lines)))
+            store(now, line, p, plus(term, k), number(v), vector);
+        }
+        return now;
+      });
+      return range(squares, to.end, 1, inner, [&](Value term, State now) {
+        for (int64_t j = 0; j < tile.columns; ++j)
+          store(now, read(plus(column, j), term, 1, Value()), p, term, number(j), 1);
+        return now;
+      });
+    });
+    return range(whole, end, tile.columns, state, [&](Value column, State inner) {
+      Value p = panelOf(column);
+      Type element = cast<RankedTensorType>(source.getType()).getElementType();
+      Value none = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
+      return range(to.from, to.end, 1, inner, [&](Value term, State now) {
+        for (int64_t v = 0; v < tile.columns; v += vector)
+          store(now, widen(rewriter, loc, none, vector), p, term, number(v), vector);
+        return range(column, end, 1, now, [&](Value own, State last) {
+          store(last, read(own, term, 1, Value()), p, term, minus(own, column), 1);
+          return last;
+        });
+      });
+    });
+  }
+
+  /// Line i of the result holds lane i of each line.
+  SmallVector<Value> transposed(SmallVector<Value> lines) {
+    int64_t count = lines.size();
+    for (int64_t distance = 1; distance < count; distance *= 2)
+      for (int64_t i = 0; i < count; ++i) {
+        if (i & distance)
+          continue;
+        SmallVector<int64_t> low, high;
+        for (int64_t lane = 0; lane < count; ++lane) {
+          low.push_back(lane & distance ? count + lane - distance : lane);
+          high.push_back(lane & distance ? count + lane : lane + distance);
+        }
+        Value a = lines[i], b = lines[i + distance];
+        lines[i] = vector::ShuffleOp::create(rewriter, loc, a, b, low);
+        lines[i + distance] = vector::ShuffleOp::create(rewriter, loc, a, b, high);
+      }
+    return lines;
+  }
+
+  unsigned panelsAt(const State &state) const { return state.size() - 2; }
 
   /// The most that the size of a tile can be.
   std::optional<int64_t> boundOf(unsigned d) const {
@@ -247,7 +419,7 @@ private:
   }
 
   State emitRows(State state, Value begin, OpFoldResult end) {
-    OpFoldResult rows = rowDim ? sizes[*rowDim] : OpFoldResult(rewriter.getIndexAttr(1));
+    OpFoldResult rows = rowCount();
     AffineExpr all = rewriter.getAffineSymbolExpr(0);
     OpFoldResult whole = fold(all.floorDiv(tile.rows) * tile.rows, {rows});
     state = range(rewriter.getIndexAttr(0), whole, tile.rows, state,
@@ -275,11 +447,16 @@ private:
 
   /// `rows` rows from `row` on, columns [begin, end), both within the tile.
   State emitBlock(State state, Value row, int64_t rows, Value begin, OpFoldResult end) {
+    if (panels)
+      return emitAlongColumns(std::move(state), row, rows, begin, end);
     block = {row, begin};
     state = c.term ? emitAlongTerms(std::move(state), row, rows, begin, end) : emitAlongColumns(std::move(state), row, rows, begin, end);
-    if (!separate)
-      return state;
-    return range(rewriter.getIndexAttr(0), rewriter.getIndexAttr(rows), 1, state, [&](Value i, State inner) {
+    return separate ? emitEpilogues(std::move(state), row, rewriter.getIndexAttr(rows), begin, end) : state;
+  }
+
+  /// The epilogue for `rows` rows from `row` on, columns [begin, end), whose sums are the buffer's first ones.
+  State emitEpilogues(State state, Value row, OpFoldResult rows, Value begin, OpFoldResult end) {
+    return range(rewriter.getIndexAttr(0), rows, 1, state, [&](Value i, State inner) {
       Value at = plus(row, i);
       auto piece = [&](int64_t lanes, bool isPartial) {
         return [&, lanes, isPartial](Value column, State now) {
@@ -287,7 +464,7 @@ private:
           return emitEpilogue(std::move(now), sum, at, column, lanes, isPartial ? maskOf(column, end, lanes) : Value());
         };
       };
-      int64_t lanes = kernel.vectorEpilogue ? std::min(tile.vector, cast<RankedTensorType>(state.back().getType()).getDimSize(1)) : 1;
+      int64_t lanes = kernel.vectorEpilogue ? std::min(tile.vector, cast<RankedTensorType>(inner.back().getType()).getDimSize(1)) : 1;
       OpFoldResult whole = wholePieces(begin, end, lanes);
       inner = range(begin, whole, lanes, inner, piece(lanes, false));
       return range(whole, end, lanes, inner, piece(lanes, true));
@@ -310,7 +487,7 @@ private:
       });
       from = whole;
     }
-    if (kernel.packed) // zeros follow the last column
+    if (kernel.packed || panels) // zeros follow the last column
       return range(from, end, tile.columns, state, [&](Value column, State inner) {
         return emitTileOfColumns(std::move(inner), row, rows, column, vectors, tile.vector, end);
       });
@@ -329,20 +506,33 @@ private:
     SmallVector<Value> rowsAt, columnsAt;
     for (int64_t i = 0; i < rows; ++i)
       rowsAt.push_back(rowDim ? plus(offsets[*rowDim], plus(row, i)) : zero);
+    auto columnOf = [&](int64_t v) { return plus(column, v * lanes); };
     for (int64_t v = 0; v < vectors; ++v)
-      columnsAt.push_back(plus(offsets[columnDim], plus(column, v * lanes)));
-    SmallVector<std::pair<Value, Value>> panels;
-    if (kernel.packed) {
-      AffineExpr at = rewriter.getAffineSymbolExpr(0);
-      for (Value v : columnsAt)
-        panels.push_back({asValue(fold(at.floorDiv(kPanel), {v})), asValue(fold(at % kPanel, {v}))});
-    }
+      columnsAt.push_back(plus(offsets[columnDim], columnOf(v)));
+    // Where the columns are in panels: the panel, and the lane in it.
+    SmallVector<std::pair<Value, Value>> places;
+    int64_t width = panels ? tile.columns : kPanel;
+    if (kernel.packed || panels)
+      for (int64_t v = 0; v < vectors; ++v) {
+        AffineExpr at = rewriter.getAffineSymbolExpr(0);
+        Value place = panels ? minus(columnOf(v), panels->begin) : columnsAt[v];
+        places.push_back({asValue(fold(at.floorDiv(width), {place})), asValue(fold(at % width, {place}))});
+      }
     SmallVector<Value> sums(rows * vectors, widen(rewriter, loc, kernel.start, lanes));
-    sums = loops(reductions, sums, [&](ValueRange before) {
+    if (panels)
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t v = 0; v < vectors; ++v) {
+          Value &sum = sums[i * vectors + v];
+          Value before = readLanes(rewriter, loc, state.back(), {plus(row, i), minus(columnOf(v), panels->begin)}, lanes);
+          sum = arith::SelectOp::create(rewriter, loc, panels->isFirst, sum, before);
+        }
+    auto step = [&](ValueRange before) {
       SmallVector<Value> wide, after;
       for (int64_t v = 0; v < vectors; ++v) {
         indices[c.column] = columnsAt[v];
-        wide.push_back(kernel.packed ? readPacked(panels[v], lanes) : readLanes(rewriter, loc, op->getOperand(c.wide), at(c.map(c.wide)), lanes));
+        wide.push_back(kernel.packed ? readPacked(places[v], lanes)
+                       : panels      ? readLanes(rewriter, loc, state[panelsAt(state)], {places[v].first, minus(indices[reductions[0]], panels->from), places[v].second}, lanes)
+                                     : readLanes(rewriter, loc, op->getOperand(c.wide), at(c.map(c.wide)), lanes));
       }
       for (int64_t i = 0; i < rows; ++i) {
         if (c.row)
@@ -352,10 +542,11 @@ private:
           after.push_back(multiplyAdd(narrow, wide[v], before[i * vectors + v]));
       }
       return after;
-    });
+    };
+    sums = panels ? loop(reductions[0], panels->from, asValue(panels->end), 1, sums, step) : loops(reductions, sums, step);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t v = 0; v < vectors; ++v) {
-        Value at = plus(column, v * lanes);
+        Value at = columnOf(v);
         Value mask = end && !separate ? maskOf(at, end, lanes) : Value();
         state = write(std::move(state), sums[i * vectors + v], plus(row, i), at, lanes, mask);
       }
@@ -520,9 +711,14 @@ private:
       return readLanes(rewriter, loc, tensor, where, 1);
     if (!mask)
       return readLanes(rewriter, loc, tensor, where, lanes);
+    return readMasked(tensor, where, lanes, mask);
+  }
+
+  /// Zero where the mask is not set.
+  Value readMasked(Value tensor, ArrayRef<Value> where, int64_t lanes, Value mask) {
     Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
     Value padding = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
-    AffineMap last = AffineMap::getMinorIdentityMap(map.getNumResults(), 1, rewriter.getContext());
+    AffineMap last = AffineMap::getMinorIdentityMap(where.size(), 1, rewriter.getContext());
     return vector::TransferReadOp::create(rewriter, loc, VectorType::get(lanes, element), tensor, where, AffineMapAttr::get(last), padding, mask,
                                           rewriter.getBoolArrayAttr({true}));
   }
@@ -598,7 +794,8 @@ private:
   ContractionKernel kernel;
   const Contraction c;
   linalg::GenericOp op;
-  RegisterTile tile;
+  RegisterTile tile, alongColumns; // the second one for columns side by side, which packing makes of others
+  std::optional<Panels> panels;    // while rows go over them
   SmallVector<int64_t> tiles; // of the launch
   unsigned rank, columnDim;   // of the result
   std::optional<unsigned> rowDim;

@@ -111,7 +111,7 @@ SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optio
     total = llvm::SaturatingMultiply<uint64_t>(total, sizeOf(d));
   int64_t wanted = std::clamp<uint64_t>(total / (4 * std::max(target.cores, 1u)), 64 * 1024, 4 * 1024 * 1024);
 
-  int64_t most = llvm::alignTo(96, rowStep);
+  int64_t most = llvm::alignTo(192, rowStep);
   int64_t tileRows = std::min<int64_t>(llvm::alignTo(rows, rowStep), most);
   int64_t room = std::max<int64_t>(target.l2Bytes / 2 / bytes / depth, 1), fair = std::max<int64_t>(wanted / depth / tileRows, 1);
   int64_t tileColumns = llvm::alignDown(std::min(room, fair), columnStep);
@@ -119,6 +119,10 @@ SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optio
   if (tileColumns > 4 * columnStep)
     tileColumns = llvm::alignDown(tileColumns, 4 * columnStep);
   tileColumns = std::clamp<int64_t>(tileColumns, 4 * columnStep, 1024);
+  // Fewer rows where there would be no work for all cores.
+  auto count = [&] { return llvm::divideCeil(rows, tileRows) * llvm::divideCeil(columns, tileColumns) * (total / depth / (rows * columns)); };
+  while (count() < 2 * target.cores && tileRows > 4 * rowStep && tileRows * std::min(columns, tileColumns) * depth > 256 * 1024)
+    tileRows = llvm::alignTo(tileRows / 2, rowStep);
   tiles[rank - 1] = domain[rank - 1] && columns <= tileColumns ? 0 : tileColumns;
   if (row)
     tiles[*row] = domain[*row] && rows <= tileRows ? 0 : tileRows;

@@ -99,28 +99,38 @@ std::string matmulText(const char *tiles, const char *mapA, const char *mapB) {
   return text;
 }
 
-TEST_P(Kernels, MatmulWithEpilogue) {
+/// relu(a * b + bias) of every size in tiles of tm x tn, against sums in double.
+void checkMatmul(const std::string &target, int64_t tm, int64_t tn, std::vector<std::array<int64_t, 3>> sizes) {
   for (bool transposeA : {false, true})
     for (bool transposeB : {false, true}) {
-      KernelRunner runner(matmulText("12, 40", transposeA ? "k, m" : "m, k", transposeB ? "n, k" : "k, n"), GetParam());
+      std::string tiles = std::to_string(tm) + ", " + std::to_string(tn);
+      KernelRunner runner(matmulText(tiles.c_str(), transposeA ? "k, m" : "m, k", transposeB ? "n, k" : "k, n"), target);
       ASSERT_EQ(runner.error, "");
-      for (auto [m, n, k] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1}, {5, 3, 7}, {12, 40, 16}, {13, 41, 9}, {33, 100, 50}, {1, 64, 0},
-                             {6, 16, 1}, {0, 4, 4}, {4, 0, 4}, {40, 1, 30}}) {
+      for (auto [m, n, k] : sizes) {
         auto a = randomFloats(m * k), b = randomFloats(k * n, 2), bias = randomFloats(n, 3);
         std::vector<float> d(m * n, 99);
-        uint32_t tiles = ((m + 11) / 12) * ((n + 39) / 40);
+        uint32_t count = ((m + tm - 1) / tm) * ((n + tn - 1) / tn);
         // In two calls, the second part first.
-        EXPECT_EQ(runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, tiles / 2, tiles), 0u);
-        EXPECT_EQ(runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, 0, tiles / 2), 0u);
+        EXPECT_EQ(runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, count / 2, count), 0u);
+        EXPECT_EQ(runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, 0, count / 2), 0u);
         for (int64_t i = 0; i < m; ++i)
           for (int64_t j = 0; j < n; ++j) {
             double sum = 0;
             for (int64_t l = 0; l < k; ++l)
               sum += double(a[transposeA ? l * m + i : i * k + l]) * b[transposeB ? j * k + l : l * n + j];
-            ASSERT_NEAR(d[i * n + j], std::max(0.0, sum + bias[j]), 1e-5) << m << "x" << n << "x" << k << " at " << i << ", " << j;
+            ASSERT_NEAR(d[i * n + j], std::max(0.0, sum + bias[j]), 1e-6 * (10 + k)) << m << "x" << n << "x" << k << " at " << i << ", " << j;
           }
       }
     }
+}
+
+TEST_P(Kernels, MatmulWithEpilogue) {
+  checkMatmul(GetParam(), 12, 40, {{1, 1, 1}, {5, 3, 7}, {12, 40, 16}, {13, 41, 9}, {33, 100, 50}, {1, 64, 0}, {6, 16, 1}, {0, 4, 4}, {4, 0, 4}, {40, 1, 30}});
+}
+
+/// Tiles with rows enough for copying the columns into panels; few rows, and terms of several panels, too.
+TEST_P(Kernels, MatmulThatPacks) {
+  checkMatmul(GetParam(), 48, 96, {{48, 96, 64}, {50, 130, 300}, {100, 33, 513}, {13, 100, 200}, {3, 70, 257}, {60, 64, 0}, {49, 1, 9}, {96, 97, 256}});
 }
 
 /// Batches of i8 products summed up in i32, without an epilogue; unsigned times signed. `mapB` chooses columns or terms side by side.
