@@ -165,7 +165,7 @@ private:
   struct Panels {
     Value begin, from;
     OpFoldResult end;
-    Value isFirst; // the sums start here
+    Value isFirst; // the sums start here, or go on from the buffer; null where there is but one piece of them
   };
   static constexpr int64_t kDepth = 256; // terms of a panel: it stays in the first cache
 
@@ -273,14 +273,15 @@ private:
     if (kernel.packed)
       chunk = std::max<int64_t>(boundOf(columnDim).value_or(chunk), 1);
     chunk = llvm::alignTo(std::min<int64_t>(chunk, 1024), tile.columns);
-    llvm::SaveAndRestore ownSeparate(separate, separate || packs);
+    bool inPieces = packs && hasPieces();
+    llvm::SaveAndRestore ownSeparate(separate, separate || inPieces);
     unsigned results = state.size();
     if (packs) {
       Type element = cast<RankedTensorType>(op->getOperand(c.wide).getType()).getElementType();
       state.push_back(tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{chunk / tile.columns, kDepth, tile.columns}, element));
     }
     if (separate) {
-      int64_t rows = packs ? llvm::alignTo(*boundOf(*rowDim), tile.rows) : tile.rows;
+      int64_t rows = inPieces ? llvm::alignTo(*boundOf(*rowDim), tile.rows) : tile.rows;
       state.push_back(tensor::EmptyOp::create(rewriter, loc, ArrayRef<int64_t>{rows, chunk}, c.accumulator()));
     }
     state = range(rewriter.getIndexAttr(0), columns, chunk, state, [&](Value begin, State inner) {
@@ -291,9 +292,21 @@ private:
     return state;
   }
 
+  /// Whether the terms of a sum may be too many for one panel.
+  bool hasPieces() {
+    int64_t depth = op.getStaticLoopRanges()[reductions[0]];
+    return ShapedType::isDynamic(depth) || depth > kDepth;
+  }
+
   /// A piece of the sums after the other: its columns go into panels, all rows go over them. Then the epilogue.
   State emitPacked(State state, Value begin, OpFoldResult end) {
     Value depth = extentOf(reductions[0]);
+    if (!hasPieces()) {
+      Panels own{begin, zero, depth, Value()};
+      state = pack(std::move(state), own, end);
+      llvm::SaveAndRestore current(panels, std::optional<Panels>(own));
+      return emitRows(std::move(state), begin, end);
+    }
     block = {zero, begin};
     state = range(rewriter.getIndexAttr(0), depth, kDepth, state, [&](Value from, State inner) {
       Panels own{begin, from, smaller(plus(from, kDepth), depth),
@@ -335,7 +348,7 @@ private:
       return readMasked(source, at(map), lanes, mask);
     };
     auto store = [&](State &now, Value value, Value panel, Value term, Value lane, int64_t lanes) {
-      now[panelsAt(now)] = writeLanes(value, now[panelsAt(now)], {panel, minus(term, to.from), lane}, lanes, Value());
+      now[panelsAt()] = writeLanes(value, now[panelsAt()], {panel, minus(term, to.from), lane}, lanes, Value());
     };
     auto number = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(rewriter, loc, value); };
     OpFoldResult whole = wholePieces(to.begin, end, tile.columns);
@@ -409,7 +422,7 @@ private:
     return lines;
   }
 
-  unsigned panelsAt(const State &state) const { return state.size() - 2; }
+  unsigned panelsAt() const { return returned.size(); }
 
   /// The most that the size of a tile can be.
   std::optional<int64_t> boundOf(unsigned d) const {
@@ -447,10 +460,10 @@ private:
 
   /// `rows` rows from `row` on, columns [begin, end), both within the tile.
   State emitBlock(State state, Value row, int64_t rows, Value begin, OpFoldResult end) {
-    if (panels)
+    if (panels && panels->isFirst)
       return emitAlongColumns(std::move(state), row, rows, begin, end);
     block = {row, begin};
-    state = c.term ? emitAlongTerms(std::move(state), row, rows, begin, end) : emitAlongColumns(std::move(state), row, rows, begin, end);
+    state = c.term && !panels ? emitAlongTerms(std::move(state), row, rows, begin, end) : emitAlongColumns(std::move(state), row, rows, begin, end);
     return separate ? emitEpilogues(std::move(state), row, rewriter.getIndexAttr(rows), begin, end) : state;
   }
 
@@ -519,7 +532,7 @@ private:
         places.push_back({asValue(fold(at.floorDiv(width), {place})), asValue(fold(at % width, {place}))});
       }
     SmallVector<Value> sums(rows * vectors, widen(rewriter, loc, kernel.start, lanes));
-    if (panels)
+    if (panels && panels->isFirst)
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t v = 0; v < vectors; ++v) {
           Value &sum = sums[i * vectors + v];
@@ -531,7 +544,7 @@ private:
       for (int64_t v = 0; v < vectors; ++v) {
         indices[c.column] = columnsAt[v];
         wide.push_back(kernel.packed ? readPacked(places[v], lanes)
-                       : panels      ? readLanes(rewriter, loc, state[panelsAt(state)], {places[v].first, minus(indices[reductions[0]], panels->from), places[v].second}, lanes)
+                       : panels      ? readLanes(rewriter, loc, state[panelsAt()], {places[v].first, minus(indices[reductions[0]], panels->from), places[v].second}, lanes)
                                      : readLanes(rewriter, loc, op->getOperand(c.wide), at(c.map(c.wide)), lanes));
       }
       for (int64_t i = 0; i < rows; ++i) {

@@ -10,6 +10,7 @@
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 
@@ -31,8 +32,21 @@ Form MatMulOp::form() { return Form::Lower; }
 Role MatMulOp::role() { return Role::Contraction; }
 PrecisionNeed MatMulOp::precision() { return PrecisionNeed::AccumulateF32; }
 
+/// The dims of an operand of a product, of which a permutation may be given.
+static SmallVector<DimExpr> permuted(SmallVector<DimExpr> dims, std::optional<ArrayRef<int64_t>> perm) {
+  if (!perm)
+    return dims;
+  SmallVector<DimExpr> result;
+  for (int64_t axis : *perm)
+    result.push_back(dims[axis]);
+  return result;
+}
+
 LogicalResult MatMulOp::shape(ShapeContext &context) {
-  SmallVector<DimExpr> a = context.dims(0), b = context.dims(1);
+  for (auto [i, perm] : {std::pair(0, getAPerm()), std::pair(1, getBPerm())})
+    if (perm && (perm->size() != context.dims(i).size() || !isPermutationVector(*perm)))
+      return context.emitError() << "'" << (i ? "bPerm" : "aPerm") << "' is no permutation of the operand's " << context.dims(i).size() << " axes";
+  SmallVector<DimExpr> a = permuted(context.dims(0), getAPerm()), b = permuted(context.dims(1), getBPerm());
   if (a.empty() || b.empty())
     return context.emitError() << "a matrix product needs operands of at least one axis; dims are " << toString(a) << " and " << toString(b);
   if (context.elementType(0) != context.elementType(1))
@@ -59,7 +73,7 @@ LogicalResult MatMulOp::shape(ShapeContext &context) {
 }
 
 DimExpr MatMulOp::cost() {
-  SmallVector<DimExpr> a = dimsOf(getA().getType());
+  SmallVector<DimExpr> a = permuted(dimsOf(getA().getType()), getAPerm());
   DimExpr twice = constantDim(getContext(), 2);
   return mulDims(twice, mulDims(a.back(), productOfDims(getContext(), dimsOf(getResult().getType()))));
 }
@@ -67,7 +81,8 @@ DimExpr MatMulOp::cost() {
 FailureOr<SmallVector<Value>> MatMulOp::lower(LowerContext &context) {
   OpBuilder &builder = context.b();
   RankedTensorType type = context.resultType();
-  SmallVector<DimExpr> dims = dimsOf(type), aDims = dimsOf(context.operandType(0)), bDims = dimsOf(context.operandType(1));
+  SmallVector<DimExpr> dims = dimsOf(type), aDims = permuted(dimsOf(context.operandType(0)), getAPerm()),
+                       bDims = permuted(dimsOf(context.operandType(1)), getBPerm());
   bool rowVector = aDims.size() == 1, columnVector = bDims.size() == 1;
   int64_t resultRank = dims.size(), batch = resultRank - !rowVector - !columnVector;
   unsigned loops = resultRank + 1; // batch..., row?, column?, inner
@@ -99,6 +114,12 @@ FailureOr<SmallVector<Value>> MatMulOp::lower(LowerContext &context) {
   bExprs->push_back(inner);
   if (!columnVector)
     bExprs->push_back(builder.getAffineDimExpr(resultRank - 1));
+  for (auto [exprs, perm] : {std::pair(&*aExprs, getAPerm()), std::pair(&*bExprs, getBPerm())})
+    if (perm) {
+      SmallVector<AffineExpr> product(*exprs);
+      for (auto [i, axis] : llvm::enumerate(*perm))
+        (*exprs)[axis] = product[i];
+    }
 
   Type element = type.getElementType();
   Type storage = storageType(type).getElementType();

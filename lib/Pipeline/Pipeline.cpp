@@ -40,6 +40,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     pm.addNestedPass<func::FuncOp>(createInferShapes());
     break;
   case Phase::Precision: // fp32 keeps the element types that the model has
+    pm.addNestedPass<func::FuncOp>(createSimplify()); // what expand-ops has made
     break;
   case Phase::Fuse:
     pm.addNestedPass<func::FuncOp>(createFuse());

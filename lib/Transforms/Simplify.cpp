@@ -4,6 +4,7 @@
 //
 // Patterns that name ops; each is right for static and symbolic dims alike.
 
+#include "dlc/IR/Contraction.h"
 #include "dlc/IR/Elementwise.h"
 #include "dlc/IR/Movement.h"
 #include "dlc/Transforms/Passes.h"
@@ -111,11 +112,40 @@ struct SimplifyTranspose : OpRewritePattern<TransposeOp> {
   }
 };
 
+/// A product reads its operands through the transposes before it, where what lies side by side still does so along a dim that matters:
+/// the terms of the first operand; terms or columns of the second.
+struct TransposeIntoMatMul : OpRewritePattern<MatMulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatMulOp op, PatternRewriter &rewriter) const override {
+    bool changed = false;
+    for (unsigned i : {0, 1}) {
+      auto transpose = op->getOperand(i).getDefiningOp<TransposeOp>();
+      if (!transpose || !transpose.getPerm() || !transpose->hasOneUse() || transpose->getBlock() != op->getBlock())
+        continue;
+      std::optional<ArrayRef<int64_t>> outer = i ? op.getBPerm() : op.getAPerm();
+      SmallVector<int64_t> perm(*transpose.getPerm());
+      if (outer)
+        for (auto [axis, position] : llvm::zip_equal(perm, *outer))
+          axis = (*transpose.getPerm())[position];
+      int64_t last = perm.size() - 1, at = llvm::find(perm, last) - perm.begin();
+      bool isConstant = transpose.getX().getDefiningOp<ConstantOp>() != nullptr;
+      if (at != last && !(i == 1 && (at == last - 1 || isConstant)))
+        continue;
+      rewriter.modifyOpInPlace(op, [&] {
+        op->setOperand(i, transpose.getX());
+        (i ? op.setBPermAttr(rewriter.getDenseI64ArrayAttr(perm)) : op.setAPermAttr(rewriter.getDenseI64ArrayAttr(perm)));
+      });
+      changed = true;
+    }
+    return success(changed);
+  }
+};
+
 class Simplify : public impl::SimplifyBase<Simplify> {
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
-    patterns.add<DropIdentityCast, DropIdentityExpand, DropUnpackAndPack, MergeReshapes, SimplifyTranspose>(context);
+    patterns.add<DropIdentityCast, DropIdentityExpand, DropUnpackAndPack, MergeReshapes, SimplifyTranspose, TransposeIntoMatMul>(context);
     patterns.add<DropNeutral<MulOp>>(context, 1.0, true);
     patterns.add<DropNeutral<DivOp>>(context, 1.0, false);
     patterns.add<DropNeutral<SubOp>>(context, 0.0, false);

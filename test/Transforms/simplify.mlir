@@ -47,3 +47,21 @@ func.func @reshapes(%x: tensor<3x0xf32>) -> tensor<*xf32> {
   %1 = dlc.reshape %0, %second {allowzero = true} : (tensor<*xf32>, tensor<2xi64>) -> tensor<*xf32>
   return %1 : tensor<*xf32>
 }
+
+// A product reads through a transpose that leaves its terms, or the second operand's columns, side by side; through any of a constant.
+// CHECK-LABEL: func.func @products
+// CHECK: dlc.matmul %arg0, %arg1 {aPerm = array<i64: 0, 2, 1, 3>, bPerm = array<i64: 0, 2, 3, 1>} : ({{.*}}tensor<2x?x12x32xf32{{.*}}, tensor<2x?x12x32xf32{{.*}})
+// CHECK: %[[T:.*]] = dlc.transpose %arg2
+// CHECK: dlc.matmul %[[T]], %{{.*}} {bPerm = array<i64: 1, 0>}
+func.func @products(%q: tensor<2x?x12x32xf32, #dlc.info<[2, "s", 12, 32]>>, %k: tensor<2x?x12x32xf32, #dlc.info<[2, "t", 12, 32]>>, %a: tensor<8x4xf32>)
+    -> (tensor<*xf32>, tensor<*xf32>) {
+  %0 = dlc.transpose %q {perm = array<i64: 0, 2, 1, 3>} : (tensor<2x?x12x32xf32, #dlc.info<[2, "s", 12, 32]>>) -> tensor<*xf32>
+  %1 = dlc.transpose %k {perm = array<i64: 0, 2, 1, 3>} : (tensor<2x?x12x32xf32, #dlc.info<[2, "t", 12, 32]>>) -> tensor<*xf32>
+  %2 = dlc.transpose %1 {perm = array<i64: 0, 1, 3, 2>} : (tensor<*xf32>) -> tensor<*xf32>
+  %3 = dlc.matmul %0, %2 : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %w = dlc.constant<dense<1.0> : tensor<3x8xf32>> : tensor<3x8xf32>
+  %4 = dlc.transpose %w {perm = array<i64: 1, 0>} : (tensor<3x8xf32>) -> tensor<*xf32>
+  %5 = dlc.transpose %a {perm = array<i64: 1, 0>} : (tensor<8x4xf32>) -> tensor<*xf32>
+  %6 = dlc.matmul %5, %4 : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  return %3, %6 : tensor<*xf32>, tensor<*xf32>
+}

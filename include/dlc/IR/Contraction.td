@@ -10,8 +10,10 @@ include "dlc/IR/Dlc.td"
 
 def Dlc_MatMulOp : Dlc_Op<"matmul", ["form", "role", "lower", "precision", "cost"], [Pure]> {
   let summary = "Matrix product with batch dimensions, as ONNX MatMul (numpy.matmul)";
-  let arguments = (ins AnyTensor:$a, AnyTensor:$b);
+  let description = [{ Axis i of an operand of the product is axis `aPerm[i]` (`bPerm[i]`) of the tensor: a transpose that need not be made. }];
+  let arguments = (ins AnyTensor:$a, AnyTensor:$b, OptionalAttr<DenseI64ArrayAttr>:$aPerm, OptionalAttr<DenseI64ArrayAttr>:$bPerm);
   let results = (outs AnyTensor:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$a, "::mlir::Value":$b), "build($_builder, $_state, type, a, b, nullptr, nullptr);">];
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 

@@ -60,17 +60,17 @@ TEST_P(Kernels, ElementwiseBroadcast) {
   }
 }
 
-/// relu(a * b + bias), cut into tiles of tm x tn.
-std::string matmulText(const char *tiles, const char *mapA, const char *mapB) {
+/// relu(a * b + bias), cut into tiles of tm x tn. `terms`: how many there are, "?" where a run says it.
+std::string matmulText(const char *tiles, const char *mapA, const char *mapB, const std::string &terms = "?") {
   std::string text = R"(
     plan.kernel @k operands 3 destinations 1 scalars 3 {kind = #plan.kind<contraction, 1>, schedule = #plan.schedule<tiles = [TILES]>,
         plan.dims = [array<i64: A0>, array<i64: B0>, array<i64: 1>, array<i64: 0, 1>]}
-        (%a: tensor<?x?xf32>, %b: tensor<?x?xf32>, %bias: tensor<?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index, %k: index) {
+        (%a: tensor<TYPEA>, %b: tensor<TYPEB>, %bias: tensor<?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index, %k: index) {
       %zero = arith.constant 0.0 : f32
       %f = linalg.fill ins(%zero : f32) outs(%d : tensor<?x?xf32>) -> tensor<?x?xf32>
       %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (MAPA)>, affine_map<(m, n, k) -> (MAPB)>, affine_map<(m, n, k) -> (m, n)>],
                            iterator_types = ["parallel", "parallel", "reduction"]}
-          ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>) outs(%f : tensor<?x?xf32>) {
+          ins(%a, %b : tensor<TYPEA>, tensor<TYPEB>) outs(%f : tensor<?x?xf32>) {
       ^bb0(%x: f32, %y: f32, %s: f32):
         %p = arith.mulf %x, %y : f32
         %q = arith.addf %s, %p : f32
@@ -94,17 +94,19 @@ std::string matmulText(const char *tiles, const char *mapA, const char *mapB) {
   replace("TILES", tiles);
   replace("MAPA", a);
   replace("MAPB", b);
+  replace("TYPEA", a == "m, k" ? "?x" + terms + "xf32" : terms + "x?xf32");
+  replace("TYPEB", b == "k, n" ? terms + "x?xf32" : "?x" + terms + "xf32");
   replace("A0", a == "m, k" ? "0, 2" : "2, 0");
   replace("B0", b == "k, n" ? "2, 1" : "1, 2");
   return text;
 }
 
 /// relu(a * b + bias) of every size in tiles of tm x tn, against sums in double.
-void checkMatmul(const std::string &target, int64_t tm, int64_t tn, std::vector<std::array<int64_t, 3>> sizes) {
+void checkMatmul(const std::string &target, int64_t tm, int64_t tn, std::vector<std::array<int64_t, 3>> sizes, const std::string &terms = "?") {
   for (bool transposeA : {false, true})
     for (bool transposeB : {false, true}) {
       std::string tiles = std::to_string(tm) + ", " + std::to_string(tn);
-      KernelRunner runner(matmulText(tiles.c_str(), transposeA ? "k, m" : "m, k", transposeB ? "n, k" : "k, n"), target);
+      KernelRunner runner(matmulText(tiles.c_str(), transposeA ? "k, m" : "m, k", transposeB ? "n, k" : "k, n", terms), target);
       ASSERT_EQ(runner.error, "");
       for (auto [m, n, k] : sizes) {
         auto a = randomFloats(m * k), b = randomFloats(k * n, 2), bias = randomFloats(n, 3);
@@ -131,6 +133,7 @@ TEST_P(Kernels, MatmulWithEpilogue) {
 /// Tiles with rows enough for copying the columns into panels; few rows, and terms of several panels, too.
 TEST_P(Kernels, MatmulThatPacks) {
   checkMatmul(GetParam(), 48, 96, {{48, 96, 64}, {50, 130, 300}, {100, 33, 513}, {13, 100, 200}, {3, 70, 257}, {60, 64, 0}, {49, 1, 9}, {96, 97, 256}});
+  checkMatmul(GetParam(), 48, 96, {{50, 130, 33}, {100, 16, 33}, {5, 99, 33}}, "33"); // one panel holds all terms
 }
 
 /// Batches of i8 products summed up in i32, without an epilogue; unsigned times signed. `mapB` chooses columns or terms side by side.
