@@ -9,7 +9,8 @@
   made of these, without the expanded forms of functions; with --all every case. They must end as expected.txt there says.
 - Models of our own, for what those are too small for: matrix products with tails in each dim, with fixed and with symbolic dims,
   transposed, batched and broadcast, of constants, by one thread and by two; long vectors through functions, conversions and sums.
-- A module for two architectures, which takes the right one on each; and what a machine says of a module for another.
+  With --all for richer processors too, and in more sizes.
+- Modules with several variants, each machine and processor taking the right one; and what a machine says of a module for another.
 """
 
 import argparse
@@ -67,8 +68,8 @@ def model(nodes, inputs, outputs, constants=()):
 class Test:
     """A model and runs of it: (inputs, {output: (what is wanted, how far off each element may be)})."""
 
-    def __init__(self, name, model, runs, threads=1):
-        self.name, self.model, self.runs, self.threads = name, model, runs, threads
+    def __init__(self, name, model, runs, threads=1, features=""):
+        self.name, self.model, self.runs, self.threads, self.target = name + features, model, runs, threads, TARGET + features
 
 
 FLOATS = {TensorProto.FLOAT: np.float32, TensorProto.DOUBLE: np.float64, TensorProto.FLOAT16: np.float16,
@@ -157,7 +158,8 @@ def matmuls(all_sizes):
         want, off = product(a, b)
         yield Test(f"matmul_{name}", model(mul, {"a": (f32, left), "b": (f32, right)}, {"y": (f32, np.shape(want))}),
                    [({"a": a, "b": b}, {"y": (want, off)})])
-    for equation, left, right in [("bij,bkj->bik", (2, 7, 65), (2, 9, 65)), ("ijk,kl->lij", (3, 5, 33), (33, 7)), ("bhqd,bhkd->bhqk", (1, 2, 9, 16), (1, 2, 31, 16))]:
+    for equation, left, right in [("bij,bkj->bik", (2, 7, 65), (2, 9, 65)), ("ijk,kl->lij", (3, 5, 33), (33, 7)),
+                                  ("bhqd,bhkd->bhqk", (1, 2, 9, 16), (1, 2, 31, 16))]:
         a, b = random(rng, left), random(rng, right)
         want, size = (np.einsum(equation, f(a.astype(np.float64)), f(b.astype(np.float64))) for f in (lambda x: x, np.abs))
         nodes = [helper.make_node("Einsum", ["a", "b"], ["y"], equation=equation)]
@@ -183,13 +185,14 @@ def others():
     for op, reference, *domain in [
             ("Exp", np.exp), ("Log", np.log, 1e-3, 50), ("Tanh", np.tanh), ("Erf", erf), ("Sigmoid", lambda x: 1 / (1 + np.exp(-x))), ("Sin", np.sin),
             ("Cos", np.cos), ("Tan", np.tan, -1.5, 1.5), ("Asin", np.arcsin, -1, 1), ("Atan", np.arctan), ("Sinh", np.sinh),
-            ("Asinh", np.arcsinh), ("Acosh", np.arccosh, 1, 9), ("Sqrt", np.sqrt, 0, 9), ("Softplus", lambda x: np.log1p(np.exp(x))), ("Round", np.round),
-            ("Floor", np.floor), ("Gelu", lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))), ("Reciprocal", np.reciprocal, 0.1, 9)]:
+            ("Asinh", np.arcsinh), ("Acosh", np.arccosh, 1, 9), ("Sqrt", np.sqrt, 0, 9), ("Softplus", lambda x: np.log1p(np.exp(x))),
+            ("Round", np.round), ("Floor", np.floor), ("Gelu", lambda x: x / 2 * (1 + erf(x / math.sqrt(2)))), ("Reciprocal", np.reciprocal, 0.1, 9)]:
         yield elementwise(f"function_{op}", [helper.make_node(op, ["x"], ["y"])], reference, *domain)
     yield elementwise("function_Pow", [helper.make_node("Abs", ["x"], ["a"]), helper.make_node("Pow", ["a", "x"], ["y"])], lambda x: np.abs(x) ** x,
                       0.1, 4.0)
 
-    for kind in (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32, TensorProto.INT64):
+    for kind in (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.DOUBLE, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT32,
+                 TensorProto.INT64):
         nodes = [helper.make_node("Cast", ["x"], ["t"], to=kind), helper.make_node("Cast", ["t"], ["y"], to=f32)]
         dtype = FLOATS.get(kind) or helper.tensor_dtype_to_np_dtype(kind)
         runs = []
@@ -211,7 +214,8 @@ def others():
             less = x * x - x
             root = np.sqrt(np.abs(np.maximum(less / z + z, x)))
             runs.append(({"x": x, "z": z}, {"y": (np.where(root < z, less, root), 0)}))
-        yield Test(f"half_{TensorProto.DataType.Name(kind).lower()}", model(nodes, {"x": (kind, ["n"]), "z": (kind, ["n"])}, {"y": (kind, ["n"])}), runs)
+        yield Test(f"half_{TensorProto.DataType.Name(kind).lower()}",
+                   model(nodes, {"x": (kind, ["n"]), "z": (kind, ["n"])}, {"y": (kind, ["n"])}), runs)
 
     def softmax(x):
         e = np.exp(x - x.max(-1, keepdims=True))
@@ -229,10 +233,20 @@ def others():
             x = random(rng, (m, n))
             want = reference(x.astype(np.float64))
             runs.append(({"x": x}, {"y": (want.astype(np.float32), 2e-5)}))
-        yield Test(name, model(nodes, {"x": (f32, ["m", "n"])}, {"y": (f32, dims)}, {"axis": np.array([-1], np.int64)} if name != "softmax" else {}), runs)
+        constants = {} if name == "softmax" else {"axis": np.array([-1], np.int64)}
+        yield Test(name, model(nodes, {"x": (f32, ["m", "n"])}, {"y": (f32, dims)}, constants), runs)
     x, ones = random(rng, (7, 129)), np.ones(129, np.float32)
     yield Test("layer_norm", model([helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=-1)], {"x": (f32, ["m", 129])},
                                    {"y": (f32, ["m", 129])}, {"s": ones}), [({"x": x}, {"y": (norm(x.astype(np.float64)).astype(np.float32), 2e-5)})])
+
+
+def own_tests(everything):
+    """Half floats for processors with more than NEON too; with `everything`, all for those and for SVE."""
+    for test in itertools.chain(matmuls(everything), others()):
+        yield test
+        for features in ("+dotprod+fullfp16+bf16+i8mm", "+sve+bf16"):
+            if everything or "sve" not in features and "float16" in test.name:
+                yield Test(test.name, test.model, test.runs, test.threads, features)
 
 
 def run_test(test, dlc, dlcrt, runner, folder):
@@ -240,7 +254,7 @@ def run_test(test, dlc, dlcrt, runner, folder):
     source, module = folder / "test.onnx", folder / "test.dlcm"
     module.unlink(missing_ok=True)
     onnx.save(test.model, source)
-    answer = dlc("compile", source, "-o", module, "--target", TARGET, "--jobs", 1)
+    answer = dlc("compile", source, "-o", module, "--target", test.target, "--jobs", 1)
     if answer.exit != 0:
         return f"exit code {answer.exit}: {answer.err.strip()}"
     instance = driver.RemoteInstance(dlcrt, module, runner, folder, test.threads)
@@ -269,8 +283,8 @@ def check_variants(dlc, dlcrt, runner, folder):
     x = np.arange(7, dtype=np.float32)
     source = folder / "double.onnx"
     onnx.save(model([helper.make_node("Add", ["x", "x"], ["y"])], {"x": (TensorProto.FLOAT, ["n"])}, {"y": (TensorProto.FLOAT, ["n"])}), source)
-    both, other, host = folder / "both.dlcm", folder / "other.dlcm", folder / "host.dlcm"
-    for module, targets in ((both, f"{TARGET},cpu:host"), (other, TARGET), (host, "cpu:host")):
+    both, other, host, rich = (folder / f"{name}.dlcm" for name in ("both", "other", "host", "rich"))
+    for module, targets in ((both, f"{TARGET},cpu:host"), (other, TARGET), (host, "cpu:host"), (rich, f"{TARGET}+fullfp16+bf16,{TARGET}")):
         answer = dlc("compile", source, "-o", module, "--target", targets, "--jobs", 1)
         if answer.exit != 0:
             yield "variants_compile", f"{targets}: {answer.err.strip()}"
@@ -291,8 +305,17 @@ def check_variants(dlc, dlcrt, runner, folder):
     instance = dlcrt.Instance(dlcrt.Module(both))
     good = np.array_equal(instance.run({"x": x})["y"], x + x) and instance.target != TARGET
     yield "variants_both_here", None if good else f"it took {instance.target}"
-    said = subprocess.run([*runner, str(both), "--random", "1", "--threads", "2"], capture_output=True, text=True).stdout
-    yield "variants_both_on_aarch64", None if f"ran on {TARGET} with 2 threads" in said else said
+
+    def says(words, *command):
+        said = subprocess.run([str(word) for word in command], capture_output=True, text=True).stdout
+        return None if all(word in said for word in words) else said
+
+    yield "variants_both_on_aarch64", says([f"ran on {TARGET} with 2 threads"], *runner, both, "--random", 1, "--threads", 2)
+    # The emulator's default processor has all features, a Cortex-A57 has none but NEON.
+    full = f"{TARGET}+fullfp16+bf16"
+    yield "variants_of_features", says([f"ran on {full} with"], *runner, rich, "--random", 1)
+    yield "variants_without_features", says([f"{full} (not here: the processor lacks fullfp16, bf16)", f"ran on {TARGET} with"],
+                                            runner[0], "-cpu", "cortex-a57", *runner[1:], rich, "--random", 1)
     yield "variants_aarch64_here", foreign(on_host)
     yield "variants_host_on_aarch64", foreign(lambda: driver.RemoteInstance(dlcrt, host, runner, folder).run({"x": x})["y"])
 
@@ -300,7 +323,8 @@ def check_variants(dlc, dlcrt, runner, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     driver.add_common_arguments(parser)
-    parser.add_argument("--runtime", type=pathlib.Path, default=ROOT.parent / "build" / "runtime-aarch64", help="the build of the preset runtime-aarch64")
+    parser.add_argument("--runtime", type=pathlib.Path, default=ROOT.parent / "build" / "runtime-aarch64",
+                        help="the build of the preset runtime-aarch64")
     options = parser.parse_args()
     if driver.cannot_load(options):
         return 0
@@ -310,11 +334,11 @@ def main():
                  f"error: {program} is not there: ./dev build --preset runtime-aarch64 makes it")
     runner = [emulator, str(program)]
     start = time.monotonic()
-    todo = [test for test in itertools.chain(matmuls(options.all), others()) if driver.matches(options.filter, test.name)]
+    todo = [test for test in own_tests(options.all) if driver.matches(options.filter, test.name)]
     cases = [case for case in conformance.collect() if (options.all or case.group in NORMAL and "_expanded" not in case.name)
              and driver.matches(options.filter, case.name)]
 
-    failures, count = [], 0
+    failures, count = [], len(todo)
 
     def make(function, folder):
         dlcrt = driver.runtime(options.build)
@@ -323,7 +347,6 @@ def main():
 
     own = contextlib.contextmanager(functools.partial(make, lambda number, **rest: run_test(todo[number], **rest)))
     for number, result, _ in driver.run_all(range(len(todo)), own, options.jobs, SECONDS_A_TEST):
-        count += 1
         if result:
             failures.append(f"{todo[number].name}: {result}")
     print(f"{count} models of our own: {len(failures)} failed; {time.monotonic() - start:.0f} s")
