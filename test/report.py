@@ -133,7 +133,8 @@ def run_lit(suite, options):
 
 
 def run_gtest(suite, program, options, *emulator, **environment):
-    """One GoogleTest program, behind an emulator if it needs one. A test is passed if the program said so; a program that dies fails the test it was in."""
+    """One GoogleTest program, behind an emulator if it needs one. A test is passed if the program said so; a program that dies fails
+    the test it was in."""
     results = suite.json.with_name(f"{suite.name}.{program.name}.json")
     results.unlink(missing_ok=True)
     command = [*emulator, program, f"--gtest_output=json:{results}", "--gtest_color=no"]

@@ -266,6 +266,8 @@ def main():
     parser.add_argument("--target", action="append", help="compile for this target instead (repeatable)")
     parser.add_argument("--runner", metavar="COMMAND", type=shlex.split, help="what starts dlcrt-run, to run modules for another machine")
     options = parser.parse_args()
+    if options.runner and not options.target:
+        parser.error("--runner needs --target")
     if driver.cannot_load(options):
         return 0
     start = time.monotonic()
