@@ -11,6 +11,7 @@ import pathlib
 import re
 import resource
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -244,6 +245,47 @@ def runtime(build):
     import dlcrt
     dlcrt.load(pathlib.Path(build).resolve() / "lib" / "libdlcrt.so")
     return dlcrt
+
+
+class RemoteInstance:
+    """As dlcrt.Instance, but each run is a run of dlcrt-run: for modules that are no code for this machine. `command` starts it, under
+    an emulator for instance; `folder` is for the arrays on their way."""
+
+    def __init__(self, dlcrt, module, command, folder, threads=1):
+        self.dlcrt, self.module = dlcrt, module
+        self.function, = dlcrt.Module(module).functions
+        self.inputs, self.outputs = folder / "inputs", folder / "outputs"
+        self.command = [*command, str(module), "--quiet", "--threads", str(threads), "--inputs", str(self.inputs), "--outputs", str(self.outputs)]
+
+    def run(self, inputs):
+        for files in (self.inputs, self.outputs):
+            shutil.rmtree(files, ignore_errors=True)
+            files.mkdir()
+        for name, array in inputs.items():
+            if array is not None:
+                array = np.asarray(array, order="C")
+                # NumPy's files know no types of ml_dtypes: their bits, which are a byte for a smaller element.
+                if array.dtype.isbuiltin != 1:
+                    array = array.view(f"{'i' if array.dtype.name.startswith('int') else 'u'}{array.itemsize}")
+                np.save(self.file(self.inputs, name), array)
+        done = subprocess.run(self.command, capture_output=True, text=True, errors="replace", preexec_fn=end_with_parent)
+        if done.returncode < 0:
+            raise Crash(f"running the module: {signal.Signals(-done.returncode).name}")
+        if done.returncode != 0:
+            raise self.dlcrt.DlcrtError(done.returncode, "exit code", done.stderr.strip())
+        return {value.name: self.read(value) for value in self.function.outputs}
+
+    def read(self, value):
+        array = np.load(self.file(self.outputs, value.name))
+        dtype = self.dlcrt._dtypes.numpy_dtype(value.dtype)
+        if array.dtype == dtype:
+            return array
+        # Small integers of ml_dtypes are converted, as their values are; all else are bits.
+        return array.astype(dtype) if dtype.itemsize == 1 and array.dtype.kind in "iu" and "int" in dtype.name else array.view(dtype)
+
+    @staticmethod
+    def file(folder, name):
+        return folder / (name.replace("/", "_") + ".npy")
 
 
 def is_text(array):

@@ -13,6 +13,7 @@ The suites, each run if it exists:
                   test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
+    aarch64       the runtime built for AArch64; its unit tests, and test/aarch64/run.py, which is called as those are, under qemu-user
 
 Each suite's whole output is in <build>/test-logs; what failed is shown with its output. The last line is `N passed, N failed`;
 the exit code is 0 only if something passed and nothing failed.
@@ -44,7 +45,9 @@ SCRIPTS = {
     "ops": "test/ops/run.py",
     "casts": "test/ops/test_casts.py",
     "layers": "test/layers/check.py",
+    "aarch64": "test/aarch64/run.py",
 }
+EMULATOR = "qemu-aarch64-static"
 
 
 class Suite:
@@ -129,11 +132,12 @@ def run_lit(suite, options):
         suite.add("lit itself", False, f"{ended(code)}\n{tail(output)}")
 
 
-def run_gtest(suite, program, options, **environment):
-    """One GoogleTest program. A test is passed if the program said so; a program that dies fails the test it was in."""
+def run_gtest(suite, program, options, *emulator, **environment):
+    """One GoogleTest program, behind an emulator if it needs one. A test is passed if the program said so; a program that dies fails
+    the test it was in."""
     results = suite.json.with_name(f"{suite.name}.{program.name}.json")
     results.unlink(missing_ok=True)
-    command = [program, f"--gtest_output=json:{results}", "--gtest_color=no"]
+    command = [*emulator, program, f"--gtest_output=json:{results}", "--gtest_color=no"]
     if options.filter and options.filter.lower() not in program.name.lower():
         command.append(f"--gtest_filter=*{options.filter}*")
     code, output = suite.run(command, timeout=SECONDS_A_TEST, env={**os.environ, **environment})
@@ -161,9 +165,9 @@ def unittests(build):
     return sorted(p for p in folder.glob("*Tests") if os.access(p, os.X_OK)) if folder.is_dir() else []
 
 
-def run_unittests(suite, options, build=None, **environment):
+def run_unittests(suite, options, build=None, *emulator, **environment):
     for program in unittests(build or options.build):
-        run_gtest(suite, program, options, **environment)
+        run_gtest(suite, program, options, *emulator, **environment)
 
 
 def configure_and_build(suite, preset, options):
@@ -186,7 +190,9 @@ def check_library(suite, build):
     if not library.exists():
         return
     stripped = build / "libdlcrt.stripped.so"
-    code, output = suite.run(["strip", "-o", stripped, library])
+    # LLVM's tools read the code of every machine, the system's only its own.
+    prefix = "" if "CMAKE_SYSTEM_PROCESSOR" not in (build / "CMakeCache.txt").read_text() else "llvm-"
+    code, output = suite.run([f"{prefix}strip", "-o", stripped, library])
     size = stripped.stat().st_size if code == 0 else None
     suite.add("libdlcrt.so is small", code == 0 and size <= LIBRARY_LIMIT,
               output if code else f"{size} bytes stripped, at most {LIBRARY_LIMIT} are allowed")
@@ -196,10 +202,10 @@ def check_library(suite, build):
     suite.add("libdlcrt.so needs only libc and libm", code == 0 and not extra, f"it needs {', '.join(extra)}" if extra else output)
     soname = re.findall(r"\(SONAME\).*\[(.*)\]", output)
     suite.add("libdlcrt.so is called libdlcrt.so.0", soname == ["libdlcrt.so.0"], f"SONAME {soname}")
-    code, output = suite.run(["nm", "-D", "--defined-only", library])
+    code, output = suite.run([f"{prefix}nm", "-D", "--defined-only", library])
     exports = [line.split()[-1] for line in output.splitlines()]
-    foreign = [n for n in exports if not n.startswith("dlcrt_")]
-    suite.add("libdlcrt.so exports only dlcrt_*", code == 0 and not foreign, f"it also exports {', '.join(foreign[:20])}")
+    others = [n for n in exports if not n.startswith("dlcrt_")]
+    suite.add("libdlcrt.so exports only dlcrt_*", code == 0 and not others, f"it also exports {', '.join(others[:20])}")
 
 
 def run_runtime_only(suite, options):
@@ -219,6 +225,21 @@ def run_sanitized(suite, options):
     build = configure_and_build(suite, suite.name, options)
     if build:
         run_unittests(suite, options, build, TSAN_OPTIONS="exitcode=66:second_deadlock_stack=1")
+
+
+def run_aarch64(suite, options):
+    emulator = shutil.which(EMULATOR)
+    if not emulator:
+        suite.add("aarch64", False, f"{EMULATOR} is not installed (Debian package qemu-user-static; ./dev setup installs it)")
+        return
+    build = configure_and_build(suite, "runtime-aarch64", options)
+    if not build:
+        return
+    if not unittests(build):
+        suite.add("aarch64 unit tests", False, "they were not built: is GoogleTest's source there (Debian package googletest)?")
+    check_library(suite, build)
+    run_unittests(suite, options, build, emulator)
+    run_script(suite, options)
 
 
 def run_script(suite, options):
@@ -259,6 +280,8 @@ def suites(options):
         yield "runtime-only", run_runtime_only
         yield "tsan", run_sanitized
         yield "runtime-asan", run_sanitized
+    if options.build.name in ("dev", "release") and (options.build / "test" / "lit.site.cfg.py").exists():
+        yield "aarch64", run_aarch64
     for name in ("conformance", "models", "ops", "casts"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "EmitObject.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -74,6 +76,56 @@ static void optimize(Module &module, TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
 }
 
+static bool isFloatFunction(Intrinsic::ID id) {
+  switch (id) {
+  case Intrinsic::sqrt:
+  case Intrinsic::fma:
+  case Intrinsic::fmuladd:
+  case Intrinsic::floor:
+  case Intrinsic::ceil:
+  case Intrinsic::trunc:
+  case Intrinsic::rint:
+  case Intrinsic::nearbyint:
+  case Intrinsic::round:
+  case Intrinsic::roundeven:
+  case Intrinsic::minnum:
+  case Intrinsic::maxnum:
+  case Intrinsic::minimum:
+  case Intrinsic::maximum:
+  case Intrinsic::minimumnum:
+  case Intrinsic::maximumnum:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Arithmetic of bfloat in float, each result rounded. For AArch64 without BF16: there LLVM 22 itself rounds sums, products and
+/// quotients of <8 x bfloat> by a bit of an operand instead of the result's, and takes other functions apart into single elements. This
+/// comes behind the optimizer, which would make it narrow again.
+static void widenBfloats(Module &module) {
+  SmallVector<Instruction *> narrow;
+  for (Function &f : module)
+    for (BasicBlock &block : f)
+      for (Instruction &i : block)
+        if (i.getType()->getScalarType()->isBFloatTy())
+          if (auto *call = dyn_cast<IntrinsicInst>(&i); isa<BinaryOperator>(i) || (call && isFloatFunction(call->getIntrinsicID())))
+            narrow.push_back(&i);
+  for (Instruction *i : narrow) {
+    IRBuilder<> builder(i);
+    Type *wide = i->getType()->getWithNewType(builder.getFloatTy());
+    builder.setFastMathFlags(i->getFastMathFlags());
+    auto *call = dyn_cast<IntrinsicInst>(i);
+    SmallVector<Value *> operands;
+    for (Use &operand : call ? call->args() : i->operands())
+      operands.push_back(builder.CreateFPExt(operand, wide));
+    Value *result = call ? builder.CreateIntrinsic(call->getIntrinsicID(), {wide}, operands)
+                         : builder.CreateBinOp(cast<BinaryOperator>(i)->getOpcode(), operands[0], operands[1]);
+    i->replaceAllUsesWith(builder.CreateFPTrunc(result, i->getType()));
+    i->eraseFromParent();
+  }
+}
+
 static Error dump(const std::string &path, function_ref<void(raw_ostream &)> print) {
   std::error_code error;
   raw_fd_ostream os(path, error);
@@ -102,6 +154,8 @@ Expected<SmallVector<char, 0>> emitObject(Module &module, const dlc::Target &tar
     if (Error error = dump(dumpPath + ".ll", [&](raw_ostream &os) { module.print(os, nullptr); }))
       return error;
   optimize(module, **machine);
+  if (target.arch == TargetArch::AArch64 && !target.has(AArch64Feature::BF16))
+    widenBfloats(module);
   if (!dumpPath.empty()) {
     // Code generation changes the module, so the assembly is made from a copy.
     SmallVector<char, 0> text;

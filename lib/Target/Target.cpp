@@ -54,8 +54,11 @@ static uint64_t impliedFeatures(TargetArch arch, unsigned bit, bool on) {
   ArrayRef<StringRef> names = featureNames(arch);
   uint64_t implied = uint64_t(1) << bit;
   if (arch == TargetArch::AArch64) {
-    uint64_t neon = uint64_t(1) << unsigned(AArch64Feature::NEON), all = (uint64_t(1) << names.size()) - 1;
-    return on ? implied | neon : implied == neon ? all : implied;
+    auto flag = [](AArch64Feature f) { return uint64_t(1) << unsigned(f); };
+    const uint64_t neon = flag(AArch64Feature::NEON), half = flag(AArch64Feature::FULLFP16), sve = flag(AArch64Feature::SVE);
+    if (on)
+      return implied | neon | (implied == sve ? half : 0); // LLVM computes in f16 too where it has SVE
+    return implied == neon ? (uint64_t(1) << names.size()) - 1 : implied == half ? half | sve : implied;
   }
   StringMap<bool> map;
   X86::updateImpliedFeatures(names[bit], on, map);

@@ -56,6 +56,8 @@ TEST(Target, Modifiers) {
   EXPECT_TRUE(t.has(X86Feature::AVX512F) && t.has(X86Feature::FMA) && t.int8Dot);
   t = cantFail(parseTarget("cpu:znver4+avxvnni+noavx512bf16"));
   EXPECT_EQ(t.name, "cpu:znver4+noavx512bf16+avxvnni");
+  EXPECT_TRUE(cantFail(parseTarget("cpu:aarch64+sve")).has(AArch64Feature::FULLFP16));
+  EXPECT_FALSE(cantFail(parseTarget("cpu:aarch64+sve+nofullfp16")).has(AArch64Feature::SVE));
   for (const char *name : {"cpu:sapphirerapids+noavx512f", "cpu:x86-64-v2+avx512vnni", "cpu:znver4+avxvnni+noavx512bf16",
                            "cpu:graniterapids+nosse3", "cpu:aarch64+dotprod+sve"}) {
     Target a = cantFail(parseTarget(name)), b = cantFail(parseTarget(a.name));

@@ -4,6 +4,7 @@
 """Runs the test cases of the onnx package (1.23.2) and compares what comes out with test/onnx-conformance/expected.txt.
 
     test/onnx-conformance/run.py --build build/dev [--jobs 2] [--json FILE] [--all] [--filter REGEX] [--update]
+                                 [--target TARGET [--runner COMMAND]]
 
 The 2,024 cases: 1,884 of single operators, which the package makes in memory (onnx.backend.test.case.node), and 140 of folders
 in the package: `simple` (23), `pytorch-converted` (82) and `pytorch-operator` (35). Its `light` and `real` folders are
@@ -29,6 +30,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shlex
 import sys
 import time
 import warnings
@@ -150,8 +152,8 @@ def judge_refusal(answer, model):
     return "unsupported", reasons[0]
 
 
-def run_case(case, dlc, dlcrt, folder, targets):
-    """(class, reason)."""
+def run_case(case, dlc, dlcrt, load, folder, targets):
+    """(class, reason). `load` makes something that runs of a module's path."""
     model, sets = case.load()
     source = folder / f"{case.name}.onnx"
     source.write_bytes(model.SerializeToString())
@@ -165,7 +167,7 @@ def run_case(case, dlc, dlcrt, folder, targets):
             name, reason = judge_refusal(answer, model)
             return name, where + reason
         try:
-            instance = dlcrt.Instance(dlcrt.Module(compiled))
+            instance = load(compiled)
             for given, wanted in sets:
                 got = list(instance.run(dict(zip(inputs, given))).values())
                 if len(got) != len(wanted):
@@ -180,14 +182,20 @@ def run_case(case, dlc, dlcrt, folder, targets):
     return "pass", ""
 
 
-def run_all(cases, options, targets):
-    """{name: (class, reason, seconds)}"""
+def run_all(cases, options, targets, runner=None):
+    """{name: (class, reason, seconds)}. runner: the command that starts dlcrt-run, where modules are not for this machine."""
 
     @contextlib.contextmanager
     def setup(folder):
         dlcrt = driver.runtime(options.build)
+
+        def load(module):
+            if runner:
+                return driver.RemoteInstance(dlcrt, module, runner, folder)
+            return dlcrt.Instance(dlcrt.Module(module))
+
         with driver.Dlc(options.build) as dlc:
-            yield lambda number: run_case(cases[number], dlc, dlcrt, folder, targets)
+            yield lambda number: run_case(cases[number], dlc, dlcrt, load, folder, targets)
 
     results = {}
     for number, result, seconds in driver.run_all(range(len(cases)), setup, options.jobs, SECONDS_A_CASE + 10):
@@ -231,6 +239,17 @@ def write_expected(results, known, expected):
                         "# Made by: test/onnx-conformance/run.py --build DIR --update\n" + "".join(f"{line}\n" for line in sorted(lines)))
 
 
+def compare(cases, results, expected):
+    """What did not come out as expected.txt says, a line each."""
+    unexpected = []
+    for case in cases:
+        kind, reason, _ = results[case.name]
+        wanted = expected.get(case.name, ("pass",))[0]
+        if kind != wanted:
+            unexpected.append(f"{case.name}: {kind}, expected {wanted}" + (f": {one_line(reason, 400)}" if reason else " (run.py --update)"))
+    return unexpected
+
+
 def print_table(cases, results):
     counts = collections.defaultdict(collections.Counter)
     for case in cases:
@@ -244,24 +263,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     driver.add_common_arguments(parser)
     parser.add_argument("--update", action="store_true", help="write expected.txt as things are now")
+    parser.add_argument("--target", action="append", help="compile for this target instead (repeatable)")
+    parser.add_argument("--runner", metavar="COMMAND", type=shlex.split, help="what starts dlcrt-run, to run modules for another machine")
     options = parser.parse_args()
+    if options.runner and not options.target:
+        parser.error("--runner needs --target")
     if driver.cannot_load(options):
         return 0
     start = time.monotonic()
     everything = collect()
     collected = time.monotonic() - start
     cases = [case for case in everything if driver.matches(options.filter, case.name)]
-    targets = ["cpu:host", "cpu:x86-64-v2"] if options.all else ["cpu:host"]
-    results = run_all(cases, options, targets)
+    targets = options.target or (["cpu:host", "cpu:x86-64-v2"] if options.all else ["cpu:host"])
+    results = run_all(cases, options, targets, options.runner)
 
     expected = read_expected()
     known = {case.name for case in everything}
     unexpected = [f"{name}: is in expected.txt, but there is no such case" for name in expected if name not in known]
-    for case in cases:
-        kind, reason, _ = results[case.name]
-        wanted = expected.get(case.name, ("pass",))[0]
-        if kind != wanted:
-            unexpected.append(f"{case.name}: {kind}, expected {wanted}" + (f": {one_line(reason, 400)}" if reason else " (run.py --update)"))
+    unexpected += compare(cases, results, expected)
 
     print_table(cases, results)
     slowest = sorted(results.items(), key=lambda item: -item[1][2])[:5]
