@@ -49,6 +49,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     pm.addPass(createOutlineKernels());
     pm.addPass(createLowerToLinalg());
     pm.addPass(createCollapseDims());
+    pm.addPass(createSplitReductions());
     break;
   case Phase::Schedule:
     pm.addPass(createSelectSchedules(backends));

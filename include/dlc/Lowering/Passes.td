@@ -24,6 +24,11 @@ def CollapseDims : Pass<"collapse-dims", "::mlir::ModuleOp"> {
   let summary = "Joins neighbouring dims of kernels that all their operands have side by side, or none: fewer loops, longer rows";
 }
 
+def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Cuts the sums of products with few elements and many terms into parts, so that all cores have work: two launches";
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::arith::ArithDialect"];
+}
+
 def AssignSlots : Pass<"assign-slots", "::mlir::ModuleOp"> {
   let summary = "Counts stages, places slots by their lifetimes, and says where dimension expressions are evaluated";
 }
