@@ -64,4 +64,23 @@ Value readLanes(OpBuilder &b, Location loc, Value tensor, ValueRange indices, in
   return vector::TransferReadOp::create(b, loc, VectorType::get(lanes, element), tensor, indices, padding, ArrayRef<bool>{true});
 }
 
+Value readMasked(OpBuilder &b, Location loc, Value tensor, ValueRange indices, int64_t lanes, Value mask) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Value padding = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  AffineMap last = AffineMap::getMinorIdentityMap(indices.size(), 1, b.getContext());
+  return vector::TransferReadOp::create(b, loc, VectorType::get(lanes, element), tensor, indices, AffineMapAttr::get(last), padding, mask,
+                                        b.getBoolArrayAttr({true}));
+}
+
+Value writeLanes(OpBuilder &b, Location loc, Value value, Value tensor, ValueRange indices, int64_t lanes, Value mask) {
+  if (lanes == 1)
+    return tensor::InsertOp::create(b, loc, value, tensor, indices);
+  AffineMap last = AffineMap::getMinorIdentityMap(indices.size(), 1, b.getContext());
+  return vector::TransferWriteOp::create(b, loc, value, tensor, indices, AffineMapAttr::get(last), mask, b.getBoolArrayAttr({true})).getResult();
+}
+
+Value maskOf(OpBuilder &b, Location loc, Value count, int64_t lanes) {
+  return vector::CreateMaskOp::create(b, loc, VectorType::get(lanes, b.getI1Type()), count);
+}
+
 } // namespace dlc::cpu

@@ -43,6 +43,13 @@ mlir::Value combineLanes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value lan
                          llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> combine);
 /// One element, or `lanes` from there on, of a tensor.
 mlir::Value readLanes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::ValueRange indices, int64_t lanes);
+/// The lanes that `mask` sets; zero in the others.
+mlir::Value readMasked(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor, mlir::ValueRange indices, int64_t lanes, mlir::Value mask);
+/// The tensor with `value`, one element or a vector of `lanes`, written there: the lanes that `mask` sets, or all if it is null.
+mlir::Value writeLanes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, mlir::Value tensor, mlir::ValueRange indices, int64_t lanes,
+                       mlir::Value mask = {});
+/// The mask of the first `count` lanes.
+mlir::Value maskOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value count, int64_t lanes);
 
 } // namespace dlc::cpu
 

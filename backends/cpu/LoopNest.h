@@ -3,12 +3,14 @@
 
 //
 // What the emitters that write loops over a linalg op themselves share: the index of each of its loops at the place where code is
-// being written, and scf.for nests that set them.
+// being written, scf.for nests that set them, and arithmetic on indices that folds what is known.
 
 #ifndef DLC_BACKENDS_CPU_LOOPNEST_H
 #define DLC_BACKENDS_CPU_LOOPNEST_H
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/PatternMatch.h"
@@ -60,6 +62,48 @@ protected:
       return body(carried);
     return loop(numbers.front(), zero, extentOf(numbers.front()), 1, carried,
                 [&](mlir::ValueRange inner) { return loops(numbers.drop_front(), inner, body); });
+  }
+
+  /// Values that a loop carries.
+  using State = llvm::SmallVector<mlir::Value>;
+
+  /// A loop; nothing, or its body alone, where it is known to run never or once.
+  State range(mlir::OpFoldResult begin, mlir::OpFoldResult end, int64_t step, State state,
+              llvm::function_ref<State(mlir::Value, State)> body) {
+    std::optional<int64_t> distance =
+        mlir::getConstantIntValue(fold(rewriter.getAffineSymbolExpr(1) - rewriter.getAffineSymbolExpr(0), {begin, end}));
+    if (distance && *distance <= 0)
+      return state;
+    if (distance && *distance <= step)
+      return body(asValue(begin), std::move(state));
+    auto each = mlir::scf::ForOp::create(rewriter, loc, asValue(begin), asValue(end), number(step), state);
+    mlir::OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(each.getBody());
+    State next = body(each.getInductionVar(), State(each.getRegionIterArgs()));
+    mlir::scf::YieldOp::create(rewriter, loc, next);
+    return State(each.getResults());
+  }
+
+  mlir::OpFoldResult fold(mlir::AffineExpr e, llvm::ArrayRef<mlir::OpFoldResult> symbols) {
+    return mlir::affine::makeComposedFoldedAffineApply(rewriter, loc, e, symbols);
+  }
+  mlir::Value asValue(mlir::OpFoldResult v) { return mlir::getValueOrCreateConstantIndexOp(rewriter, loc, v); }
+  mlir::Value number(int64_t value) { return mlir::arith::ConstantIndexOp::create(rewriter, loc, value); }
+  mlir::Value plus(mlir::OpFoldResult x, mlir::OpFoldResult y) {
+    return asValue(fold(rewriter.getAffineSymbolExpr(0) + rewriter.getAffineSymbolExpr(1), {x, y}));
+  }
+  mlir::Value plus(mlir::OpFoldResult x, int64_t y) { return y ? plus(x, rewriter.getIndexAttr(y)) : asValue(x); }
+  mlir::Value minus(mlir::OpFoldResult x, mlir::OpFoldResult y) {
+    return asValue(fold(rewriter.getAffineSymbolExpr(0) - rewriter.getAffineSymbolExpr(1), {x, y}));
+  }
+  mlir::OpFoldResult smaller(mlir::OpFoldResult x, mlir::OpFoldResult y) {
+    auto map = mlir::AffineMap::get(0, 2, {rewriter.getAffineSymbolExpr(0), rewriter.getAffineSymbolExpr(1)}, rewriter.getContext());
+    return mlir::affine::makeComposedFoldedAffineMin(rewriter, loc, map, {x, y});
+  }
+  /// Where the last whole piece of `step` from `begin` on ends.
+  mlir::OpFoldResult wholePieces(mlir::OpFoldResult begin, mlir::OpFoldResult end, int64_t step) {
+    mlir::AffineExpr from = rewriter.getAffineSymbolExpr(0), stop = rewriter.getAffineSymbolExpr(1);
+    return fold(from + (stop - from).floorDiv(step) * step, {begin, end});
   }
 
   mlir::RewriterBase &rewriter;
