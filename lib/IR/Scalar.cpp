@@ -138,10 +138,11 @@ Scalar log1p(const Scalar &x) { return unary<math::Log1pOp>(x); }
 Scalar sqrt(const Scalar &x) { return unary<math::SqrtOp>(x); }
 Scalar tanh(const Scalar &x) { return unary<math::TanhOp>(x); }
 
+/// e^-|x| is at most 1, so nothing overflows and small results keep their digits.
 Scalar sigmoid(const Scalar &x) {
   ScalarBuilder scalars(x.b(), x.getLoc());
-  Scalar one = scalars.constant(1, x);
-  return one / (one + exp(-x));
+  Scalar zero = scalars.constant(0, x), one = scalars.constant(1, x), e = exp(-abs(x));
+  return select(x < zero, e, one) / (one + e);
 }
 
 } // namespace dlc

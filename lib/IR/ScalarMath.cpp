@@ -198,9 +198,10 @@ static std::optional<Scalar> simplePower(const Scalar &x, double exponent) {
     return x * x * x;
   if (exponent == -1)
     return number(1, x) / x;
-  if (exponent == 0.5) { // unlike its square root, this power of -0 is 0, and that of -infinity is infinity
+  if (std::abs(exponent) == 0.5) { // unlike its square root, this power of -0 is 0, and that of -infinity is infinity
     Scalar infinity = number(INFINITY, x);
-    return select(x == -infinity, infinity, abs(sqrt(x)));
+    Scalar root = select(x == -infinity, infinity, abs(sqrt(x)));
+    return exponent > 0 ? root : number(1, x) / root;
   }
   return std::nullopt;
 }
