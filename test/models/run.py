@@ -59,6 +59,14 @@ RTOL, ATOL = 1e-4, 2e-5
 MINILM_BATCHES, MINILM_LIMIT = (1, 3), 1e-4
 SMOLLM_LIMIT = 1e-3
 SMOLLM_STEPS = 4
+# What is read, and how it goes on.
+PROMPTS = [
+    ("The", ""),
+    ("The capital of France is", " Paris."),
+    ("A compiler reads a program in one language and writes it in another one. Most of them do so in several steps: the text is split into words, "
+     "the words are put together to a tree, names are looked up and types are checked, and then the tree is turned into simpler and simpler forms "
+     "until only instructions of the machine are left. Between these steps the compiler looks for", ""),
+]
 SECONDS_A_TEST = 180
 SECONDS_A_LARGE_MODEL = 120  # to compile it
 GRAPHS, ALL_GRAPHS = 60, 1000

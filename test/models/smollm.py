@@ -102,6 +102,13 @@ def no_cache():
     return {f"past_{cache}": np.empty((1, KV_HEADS, 0, SIZE), np.float32) for cache in CACHES}
 
 
+def a_run(step, past):
+    """Inputs for measuring: words and a cache that nobody said."""
+    numbers = np.random.default_rng([step, past])
+    caches = {name: numbers.standard_normal((1, KV_HEADS, past, SIZE), dtype=np.float32) for name in no_cache()}
+    return {**tokens(numbers.integers(100, WORDS, step), past), **caches}
+
+
 def following(outputs):
     """The cache that the next run takes, of the outputs by name."""
     return {f"past_{cache}": outputs[f"present_{cache}"] for cache in CACHES}
