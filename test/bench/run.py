@@ -14,6 +14,8 @@ offers several ways to be called takes the one that was quickest here. The peak 
 bootstrap over the rounds. Everybody computes in float32, and results are compared before and after the timing; who is wrong makes the run
 fail. dlc's module keeps the dims that the model leaves open; OpenVINO is told them.
 
+Of dlc it is also said how long loading takes (opening the module and creating the instance, with the file in memory) and the first run.
+
 --threads 2 or more adds dlc and the peak on one thread, and says how both scale.
 --versus adds the dlc of another build folder, to compare two of them in one run.
 """
@@ -138,7 +140,7 @@ def measure(case, field, options, folder):
     times = take_rounds(field, options.rounds, options.seconds)
     for contender in field.values():
         check_results(case, wanted, contender)
-    found = {name: {"way": loaded[name]["way"], **figures(times[name], loaded[name]["flops"] or case.flops)} for name in field}
+    found = {name: {"way": loaded[name]["way"], **loaded[name]["start"], **figures(times[name], loaded[name]["flops"] or case.flops)} for name in field}
     peaks = {name: found.pop(name) for name in (PEAK, PEAK_ALONE) if name in found}
     for name, one in found.items():
         if "gflops" in one:
@@ -185,6 +187,10 @@ def remarks(result):
     yield f"{result['name']}: {peaks}" + (f"; called by {ways}" if ways else "")
     for error in result["absent"].values():
         yield f"{result['name']}: not measured: {error.splitlines()[0]}"
+    for name, one in result["contenders"].items():
+        if "load_ms" in one:
+            yield (f"{result['name']}: {name} loads in {one['load_ms']:.2f} ms and runs for the first time in {one['first_run_ms']:.2f} ms, "
+                   f"{one['first_run_ms'] - one['min_ms']:+.2f} ms beside the least")
     if scaling := result.get("scaling"):
         yield (f"{result['name']}: dlc scales by {scaling['dlc']:.2f}, the loops of fused multiply-adds by {scaling['peak']:.2f}: "
                f"{100 * scaling['share']:.0f} % of that")
@@ -258,6 +264,8 @@ def self_test(result):
     dlc = result["contenders"]["dlc"]
     if not 0 < dlc["min_ms"] <= dlc["median_ms"] <= dlc["p90_ms"] or len(dlc["round_min_ms"]) != 4 or min(dlc["round_min_ms"]) != dlc["min_ms"]:
         return f"dlc: {dlc}"
+    if not (dlc["load_ms"] > 0 and dlc["first_run_ms"] > 0):
+        return f"the start of dlc: {dlc}"
     if not 0 < dlc["peak_share"] < 1 or not result["peaks"][PEAK]["gflops"] > 1:
         return f"peak: {result['peaks']}, share of it {dlc['peak_share']}"
     if any(not 0 < one["low"] <= one["ratio"] <= one["high"] for one in result["ratios"].values()):

@@ -81,14 +81,14 @@ class RelativeError(unittest.TestCase):
 class Contender:
     """Answers what it was told to: results, nanoseconds of the calls in each turn, or nothing but an error."""
 
-    def __init__(self, name, result, turns=((3000000, 2000000),), flops=None, error=None):
-        self.name, self.result, self.turns, self.flops, self.error = name, result, list(turns), flops, error
+    def __init__(self, name, result, turns=((3000000, 2000000),), flops=None, error=None, **start):
+        self.name, self.result, self.turns, self.flops, self.error, self.start = name, result, list(turns), flops, error, start
         self.prepare = lambda model, folder: model
 
     def ask(self, what, *words):
         if self.error:
             raise run.Failed(self.error)
-        return {"load": {"way": "call", "flops": self.flops}, "outputs": self.result, "turn": self.turns[0]}[what]
+        return {"load": {"way": "call", "flops": self.flops, "start": self.start}, "outputs": self.result, "turn": self.turns[0]}[what]
 
 
 class Case:
@@ -126,6 +126,11 @@ class Measuring(unittest.TestCase):
         self.assertEqual(found["peaks"][run.PEAK]["gflops"], 16)
         self.assertEqual(dlc["peak_share"], 2 / 16)
         self.assertEqual(found["ratios"], {"onnxruntime": {"ratio": 0.5, "low": 0.5, "high": 0.5}})
+
+    def test_start(self):
+        found = measure(Contender("dlc", self.good, load_ms=0.5, first_run_ms=5), Contender("onnxruntime", self.good), self.peak(), wanted=self.good)
+        said = [remark for remark in run.remarks(found) if "loads" in remark]
+        self.assertEqual(said, ["case: dlc loads in 0.50 ms and runs for the first time in 5.00 ms, +3.00 ms beside the least"])
 
     def test_scaling(self):
         found = measure(Contender("dlc", self.good, [[2500000]]), Contender(run.DLC_ALONE, self.good, [[4000000]]), self.peak(flops=20e6),

@@ -27,6 +27,14 @@ class Builder:
         self.weights.append(numpy_helper.from_array(np.asarray(v), f"w{len(self.weights)}"))
         return self.weights[-1].name
 
+    def weight(self, name, array):
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def model(self, name, inputs, outputs):
+        graph = helper.make_graph(self.nodes, name, inputs, outputs, self.weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
     def matrix(self, rows, columns):
         return (self.random.standard_normal((rows, columns)) / np.sqrt(rows)).astype(np.float32)
 
@@ -102,8 +110,7 @@ def decoder():
         for kind in "kv":
             inputs.append(value(f"past_{kind}.{layer}", TensorProto.FLOAT, ["batch", KV_HEADS, "past", SIZE]))
             outputs.append(value(f"present_{kind}.{layer}", TensorProto.FLOAT, ["batch", KV_HEADS, "total", SIZE]))
-    graph = helper.make_graph(b.nodes, "decoder", inputs, outputs, b.weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return b.model("decoder", inputs, outputs)
 
 
 def inputs(batch, step, past):

