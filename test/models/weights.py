@@ -102,7 +102,7 @@ class Gguf:
 class Vocabulary:
     """The byte pair encoding of a GGUF file, for plain text: neither its special tokens nor the rarer rules of splitting."""
 
-    WORDS = re.compile(r" ?[^\W\d_]+| ?\d| ?[^\s\w]+|\s+")
+    WORDS = re.compile(r" ?[^\W\d_]+| ?\d| ?(?:[^\s\w]|_)+|\s+")
 
     def __init__(self, metadata):
         if metadata["tokenizer.ggml.model"] != "gpt2":
