@@ -90,7 +90,9 @@ public:
     code.addPass(createCanonicalizerPass());
     code.addPass(createCSEPass()); // a result that is in its place already is copied onto itself: by one name, it is nothing
     code.addPass(createAllocateScratchPass());
+    code.addPass(createVectorizeTransposesPass());
     code.addPass(createLowerToLoopsPass());
+    code.addPass(createSplitLoopsPass());
     code.addPass(createMapTilesPass());
     code.addPass(createCSEPass());
 
@@ -147,9 +149,11 @@ public:
   }
 
   void registerPasses() const final {
-    for (auto create : {createOutlineCodePass, createFuseElementwisePass, createTileKernelsPass, createDecomposeKernelOpsPass,
-                        createVectorizeContractionsPass, createVectorizeReductionsPass, createBufferizeKernelsPass,
-                        createAllocateScratchPass, createLowerToLoopsPass, createMapTilesPass, createLowerMathPass})
+    for (auto create :
+         {createOutlineCodePass, createFuseElementwisePass, createTileKernelsPass,
+          createDecomposeKernelOpsPass, createVectorizeContractionsPass, createVectorizeReductionsPass,
+          createBufferizeKernelsPass, createAllocateScratchPass, createVectorizeTransposesPass, createLowerToLoopsPass,
+          createSplitLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);
     registerPass([] { return createEmitImagePass(); });
   }

@@ -41,7 +41,9 @@ std::unique_ptr<mlir::Pass> createVectorizeContractionsPass();
 std::unique_ptr<mlir::Pass> createVectorizeReductionsPass();
 std::unique_ptr<mlir::Pass> createBufferizeKernelsPass();
 std::unique_ptr<mlir::Pass> createAllocateScratchPass();
+std::unique_ptr<mlir::Pass> createVectorizeTransposesPass();
 std::unique_ptr<mlir::Pass> createLowerToLoopsPass();
+std::unique_ptr<mlir::Pass> createSplitLoopsPass();
 std::unique_ptr<mlir::Pass> createMapTilesPass();
 std::unique_ptr<mlir::Pass> createLowerMathPass();
 // On the variant's module:
