@@ -73,7 +73,10 @@ public:
     pm.addPass(createOutlineCodePass());
     OpPassManager &code = pm.nest<ModuleOp>();
 
-    // On tensors: what is computed where.
+    // Kernels of rows, written on memory at once; nothing up to the loops' way to LLVM is left to do for them.
+    code.addPass(createVectorizeRowsPass());
+
+    // The others, on tensors: what is computed where.
     code.addPass(createFuseElementwisePass());
     code.addPass(createTileKernelsPass());
     code.addPass(createDecomposeKernelOpsPass());
@@ -150,7 +153,7 @@ public:
 
   void registerPasses() const final {
     for (auto create :
-         {createOutlineCodePass, createFuseElementwisePass, createTileKernelsPass,
+         {createOutlineCodePass, createVectorizeRowsPass, createFuseElementwisePass, createTileKernelsPass,
           createDecomposeKernelOpsPass, createVectorizeContractionsPass, createVectorizeReductionsPass,
           createBufferizeKernelsPass, createAllocateScratchPass, createVectorizeTransposesPass, createLowerToLoopsPass,
           createSplitLoopsPass, createMapTilesPass, createLowerMathPass})
