@@ -22,6 +22,8 @@ namespace {
 /// The most bytes an allocation can need, or nothing.
 std::optional<int64_t> boundBytes(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
+  if (llvm::is_contained(type.getShape(), 0))
+    return 0;
   int64_t bytes = std::max(type.getElementTypeBitWidth() / 8, 1u);
   unsigned dynamic = 0;
   for (int64_t size : type.getShape()) {

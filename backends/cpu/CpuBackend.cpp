@@ -77,7 +77,10 @@ public:
     pm.addPass(createOutlineCodePass());
     OpPassManager &code = pm.nest<ModuleOp>();
 
-    // On tensors: what is computed where.
+    // Kernels of rows, written on memory at once; nothing up to the loops' way to LLVM is left to do for them.
+    code.addPass(createVectorizeRowsPass());
+
+    // The others, on tensors: what is computed where.
     code.addPass(createFuseElementwisePass());
     code.addPass(createEmitContractionsPass());
     code.addPass(createTileKernelsPass());
@@ -93,7 +96,9 @@ public:
     code.addPass(createCanonicalizerPass());
     code.addPass(createCSEPass()); // a result that is in its place already is copied onto itself: by one name, it is nothing
     code.addPass(createAllocateScratchPass());
+    code.addPass(createVectorizeTransposesPass());
     code.addPass(createLowerToLoopsPass());
+    code.addPass(createSplitLoopsPass());
     code.addPass(createMapTilesPass());
     code.addPass(createCSEPass());
 
@@ -150,9 +155,10 @@ public:
   }
 
   void registerPasses() const final {
-    for (auto create : {createOutlineCodePass, createFuseElementwisePass, createEmitContractionsPass, createTileKernelsPass,
-                        createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass,
-                        createAllocateScratchPass, createLowerToLoopsPass, createMapTilesPass, createLowerMathPass})
+    for (auto create :
+         {createOutlineCodePass, createVectorizeRowsPass, createFuseElementwisePass, createEmitContractionsPass, createTileKernelsPass,
+          createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass, createAllocateScratchPass,
+          createVectorizeTransposesPass, createLowerToLoopsPass, createSplitLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);
     registerPass([] { return createEmitImagePass(); });
   }

@@ -34,6 +34,7 @@ inline constexpr llvm::StringLiteral kCutAttr = "plan.cut";         // UnitAttr 
 
 std::unique_ptr<mlir::Pass> createOutlineCodePass();
 // On a code module:
+std::unique_ptr<mlir::Pass> createVectorizeRowsPass();
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 std::unique_ptr<mlir::Pass> createEmitContractionsPass();
 std::unique_ptr<mlir::Pass> createTileKernelsPass();
@@ -41,7 +42,9 @@ std::unique_ptr<mlir::Pass> createDecomposeKernelOpsPass();
 std::unique_ptr<mlir::Pass> createVectorizeReductionsPass();
 std::unique_ptr<mlir::Pass> createBufferizeKernelsPass();
 std::unique_ptr<mlir::Pass> createAllocateScratchPass();
+std::unique_ptr<mlir::Pass> createVectorizeTransposesPass();
 std::unique_ptr<mlir::Pass> createLowerToLoopsPass();
+std::unique_ptr<mlir::Pass> createSplitLoopsPass();
 std::unique_ptr<mlir::Pass> createMapTilesPass();
 std::unique_ptr<mlir::Pass> createLowerMathPass();
 // On the variant's module:

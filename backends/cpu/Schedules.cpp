@@ -59,6 +59,22 @@ SmallVector<bool> dimsToKeep(plan::KernelOp kernel, unsigned rank) {
   return keep;
 }
 
+/// Whether a reduction's results lie side by side where its terms do not: it then goes over whole runs of them, term by
+/// term.
+bool reducesOverRows(plan::KernelOp kernel) {
+  WalkResult walked = kernel.getBody().walk([&](linalg::GenericOp op) {
+    if (op.getNumReductionLoops() == 0)
+      return WalkResult::advance();
+    bool isOver = llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *input) {
+      AffineMap map = op.getMatchingIndexingMap(input);
+      auto last = dyn_cast_or_null<AffineDimExpr>(map.getNumResults() ? map.getResults().back() : AffineExpr());
+      return last && op.getIteratorTypesArray()[last.getPosition()] == utils::IteratorType::parallel;
+    });
+    return isOver ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walked.wasInterrupted();
+}
+
 /// Tiles of about `elements` of the domain: inner dims that fit stay whole, the first that does not is cut, and outside of it each
 /// index is a tile of its own.
 SmallVector<int64_t> cutFromOutside(ArrayRef<std::optional<int64_t>> domain, int64_t elements, ArrayRef<bool> keep) {
@@ -195,7 +211,8 @@ plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional
     tiles = cutFromOutside(domain, 16 * 1024, keep);
     break;
   default:
-    tiles = cutFromOutside(domain, std::max<int64_t>(32 * 1024 / work, 1), keep);
+    // Runs of a few hundred elements keep pages and prefetchers busy.
+    tiles = cutFromOutside(domain, std::max<int64_t>(32 * 1024 / work, reducesOverRows(kernel) ? 256 : 1), keep);
     break;
   }
   return plan::ScheduleAttr::get(context, tiles, registers);

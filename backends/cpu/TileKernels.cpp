@@ -191,7 +191,22 @@ private:
           rewriter.eraseOp(std::exchange(op, nullptr));
           erased = true;
         }
+    dropUnusedResults(forall);
     return true;
+  }
+
+  /// A result that nobody takes (the values that go with the indices of an arg-max) needs memory for a tile only.
+  void dropUnusedResults(scf::ForallOp forall) {
+    for (auto [result, argument] : llvm::zip_equal(forall.getResults(), forall.getRegionIterArgs()))
+      if (result.use_empty())
+        for (Operation *user : llvm::make_early_inc_range(argument.getUsers())) {
+          rewriter.setInsertionPoint(user);
+          if (auto slice = dyn_cast<tensor::ExtractSliceOp>(user))
+            rewriter.replaceOpWithNewOp<tensor::EmptyOp>(slice, slice.getMixedSizes(),
+                                                         slice.getType().getElementType());
+          else if (isa<tensor::ParallelInsertSliceOp>(user))
+            rewriter.eraseOp(user);
+        }
   }
 
   /// Fused producers still start from the destinations as they are outside of the loop, where they would have to be copied. What

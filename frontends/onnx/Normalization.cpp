@@ -25,6 +25,10 @@ static Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm) 
   Value sum = reduce(exponentials, ReduceKind::Sum);
   if (logarithm)
     return n.make<SubOp>(type, shifted, n.make<LogOp>(type, sum));
+  // The sum is at least 1. A division for each element would take longer than the rest; in 16 bits its rounding would
+  // be seen.
+  if (type.getIntOrFloatBitWidth() >= 32)
+    return n.make<MulOp>(type, exponentials, n.make<ReciprocalOp>(type, sum));
   return n.make<DivOp>(type, exponentials, sum);
 }
 

@@ -44,9 +44,23 @@ DimExpr elementwiseCost(Operation *op) {
   return productOfDims(op->getContext(), dimsOf(op->getResult(0).getType()));
 }
 
+unsigned rowAxesOf(DlcOp op) {
+  SmallVector<int64_t> axes = op.reducedAxes();
+  if (axes.empty())
+    return 0;
+  int64_t first = dimsOf(op->getOperand(0).getType()).size() - axes.size();
+  return llvm::equal(axes, llvm::seq<int64_t>(first, first + axes.size())) ? axes.size() : 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Constants
 //===----------------------------------------------------------------------===//
+
+DenseElementsAttr splatOf(Value v) {
+  auto constant = v.getDefiningOp<ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return elements && elements.isSplat() ? elements : DenseElementsAttr();
+}
 
 /// Up to this many bytes a constant stands in the IR, where it can be read.
 static constexpr size_t kInlineBytes = 256;

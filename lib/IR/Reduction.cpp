@@ -95,6 +95,7 @@ static bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
 Form ReduceOp::form() { return getKeepdims() || getAxesTensor() ? Form::Expand : Form::Lower; }
 Role ReduceOp::role() { return Role::Reduction; }
+SmallVector<int64_t> ReduceOp::reducedAxes() { return llvm::to_vector(getAxes()); }
 bool ReduceOp::readsData(unsigned operand) { return operand == 0; }
 PrecisionNeed ReduceOp::precision() { return PrecisionNeed::AccumulateF32; }
 
@@ -242,8 +243,18 @@ LogicalResult MeanOp::expand(RewriterBase &rewriter) {
     count = mulDims(count, dims[axis]);
   if (!count)
     return emitOpError("the number of averaged elements does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)");
-  Value elements = FromDimsOp::create(rewriter, loc, RankedTensorType::get({}, rewriter.getI64Type()), rewriter.getArrayAttr({count}));
-  Value mean = DivOp::create(rewriter, loc, sums, sum, castTo(elements, compute));
+  auto scalar = RankedTensorType::get({}, compute);
+  Value elements;
+  if (std::optional<int64_t> known = count.getConstant(); known && isa<FloatType>(compute)) {
+    APFloat number(cast<FloatType>(compute).getFloatSemantics());
+    number.convertFromAPInt(APInt(64, *known, /*isSigned=*/true), /*IsSigned=*/true, APFloat::rmNearestTiesToEven);
+    elements = ConstantOp::create(rewriter, loc, DenseElementsAttr::get(scalar, number));
+  } else {
+    elements = castTo(FromDimsOp::create(rewriter, loc, RankedTensorType::get({}, rewriter.getI64Type()),
+                                         rewriter.getArrayAttr({count})),
+                      compute);
+  }
+  Value mean = DivOp::create(rewriter, loc, sums, sum, elements);
   rewriter.replaceOp(*this, reshapeTo(rewriter, loc, castTo(mean, type.getElementType()), type));
   return success();
 }
@@ -301,12 +312,36 @@ FailureOr<SmallVector<Value>> ArgReduceOp::lower(LowerContext &context) {
   RankedTensorType from = context.operandType(0);
   Type element = from.getElementType(), wide = isHalf(element) ? Type(context.b().getF32Type()) : element;
   int64_t axis = getAxis();
+  Type storage = isHalf(element) ? wide : storageType(from).getElementType();
+  TypedAttr worst = neutralElement(context.b(), getKind(), storage, element.isUnsignedInteger());
+  if (axis + 1 != from.getRank()) {
+    // Results lie side by side: a reduction of pairs, whole runs of which are compared at once.
+    OpBuilder &b = context.b();
+    Value indices = context.filled(context.resultType(), b.getI64IntegerAttr(0)),
+          values = context.filled(context.resultType(), worst);
+    AffineMap whole = b.getMultiDimIdentityMap(from.getRank()), kept = whole.dropResult(axis);
+    SmallVector<utils::IteratorType> iterators(from.getRank(), utils::IteratorType::parallel);
+    iterators[axis] = utils::IteratorType::reduction;
+    auto pairs = linalg::GenericOp::create(
+        b, loc, TypeRange{indices.getType(), values.getType()}, context.operand(0), ValueRange{indices, values},
+        ArrayRef<AffineMap>{whole, kept, kept}, iterators, [&](OpBuilder &body, Location, ValueRange args) {
+          Value x = args[0], position = linalg::IndexOp::create(body, loc, axis);
+          if (x.getType() != storage)
+            x = arith::ExtFOp::create(body, loc, storage, x);
+          ScalarBuilder scalars(body, loc);
+          Value takes = isBetter(getKind(), getLast(), scalars.wrap(x, wide), scalars.wrap(args[2], wide)).getValue();
+          position = arith::IndexCastOp::create(body, loc, body.getI64Type(), position);
+          linalg::YieldOp::create(body, loc,
+                                  ValueRange{arith::SelectOp::create(body, loc, takes, position, args[1]),
+                                             arith::SelectOp::create(body, loc, takes, x, args[2])});
+        });
+    return SmallVector<Value>{pairs.getResult(0)};
+  }
   Value size = context.dim(dimsOf(from)[axis]);
   // The pair lives in registers: a loop along the axis for each element of the result.
   auto find = [&](OpBuilder &b, ValueRange indices) -> Value {
     auto constant = [&](int64_t value) -> Value { return arith::ConstantIndexOp::create(b, loc, value); };
-    Type storage = isHalf(element) ? wide : storageType(from).getElementType();
-    Value start = arith::ConstantOp::create(b, loc, neutralElement(b, getKind(), storage, element.isUnsignedInteger()));
+    Value start = arith::ConstantOp::create(b, loc, worst);
     auto loop = scf::ForOp::create(
         b, loc, constant(0), size, constant(1), ValueRange{start, constant(0)}, [&](OpBuilder &body, Location, Value i, ValueRange best) {
           SmallVector<Value> at(indices);

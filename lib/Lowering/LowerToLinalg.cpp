@@ -37,6 +37,10 @@ public:
 
 private:
   Value dim(DimExpr e);
+  SmallVector<OpFoldResult> sizesOf(RankedTensorType type);
+  LogicalResult lowerRootFirst(ArrayRef<DlcOp> ops, ArrayRef<Value> results, MutableArrayRef<Value> destinations);
+  LogicalResult lowerRows(ArrayRef<DlcOp> ops, ArrayRef<Value> results, ArrayRef<Value> destinations);
+  FailureOr<Value> renamed(DlcOp view);
   LogicalResult lowerRoot(DlcOp op, Value destination);
   LogicalResult lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Value> results, MutableArrayRef<Value> destinations);
   void findDomain(ValueRange yielded, ArrayRef<DimExpr> resultDims);
@@ -65,6 +69,14 @@ Value KernelLowering::dim(DimExpr e) {
     scalars.push_back(e);
   }
   return known;
+}
+
+/// The sizes of the memory of a tensor.
+SmallVector<OpFoldResult> KernelLowering::sizesOf(RankedTensorType type) {
+  SmallVector<OpFoldResult> sizes;
+  for (DimExpr e : storageDims(type))
+    sizes.push_back(e.getConstant() ? OpFoldResult(builder.getIndexAttr(*e.getConstant())) : OpFoldResult(dim(e)));
+  return sizes;
 }
 
 LogicalResult KernelLowering::run() {
@@ -98,19 +110,55 @@ LogicalResult KernelLowering::run() {
   }
   kernel->setAttr(kDimsAttr, builder.getArrayAttr(scalarOfDims));
 
-  DlcOp root;
-  SmallVector<DlcOp> elementwise;
+  SmallVector<DlcOp> ops;
+  bool isRowWise = false;
   for (auto op : group.getBody().front().getOps<DlcOp>()) {
     if (isa<ConstantOp>(op))
       continue;
+    ops.push_back(op);
+    isRowWise |= rowAxesOf(op) > 0;
+  }
+  SmallVector<Value> results(yield.getValues());
+  if (failed(isRowWise ? lowerRows(ops, results, destinations) : lowerRootFirst(ops, results, destinations)))
+    return failure();
+
+  builder.setInsertionPointToEnd(block);
+  SmallVector<Value> yielded;
+  for (Value result : results)
+    yielded.push_back(tensors[result]);
+  if (isRowWise) {
+    domain = dimsOf((*llvm::find_if(ops, [](DlcOp op) { return rowAxesOf(op) > 0; }))->getResult(0).getType());
+  } else {
+    findDomain(yielded, storageDims(cast<RankedTensorType>(results.front().getType())));
+  }
+  plan::YieldOp::create(builder, loc, yielded);
+  old.erase();
+  kernel.setScalarCount(scalars.size());
+
+  int64_t anchor = 0, position = 0;
+  for (Operation &op : *block) {
+    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+    if (linalgOp && linalgOp.getNumReductionLoops() > 0)
+      anchor = position;
+    position += linalgOp || isa<DlcKernelOp>(op);
+  }
+  kernel.setKindAttr(plan::KindAttr::get(kernel.getContext(), kernel.getKind().getKind(), anchor));
+  return success();
+}
+
+/// One op that is not element-wise, if there is one, and then element-wise ops over its result's dims.
+LogicalResult KernelLowering::lowerRootFirst(ArrayRef<DlcOp> ops, ArrayRef<Value> results,
+                                             MutableArrayRef<Value> destinations) {
+  DlcOp root;
+  SmallVector<DlcOp> elementwise;
+  for (DlcOp op : ops) {
     if (op.form() == Form::Scalar)
       elementwise.push_back(op);
     else if (root || !elementwise.empty())
-      return op.emitError() << "a group holds one op that is not element-wise, in front";
+      return op.emitError() << "a group that is not row-wise holds one op that is not element-wise, in front";
     else
       root = op;
   }
-  SmallVector<Value> results(yield.getValues());
   if (root) {
     // A root that nobody outside sees may use a destination of its type as its memory; the epilogue then works in place.
     Value rootResult = root->getResult(0);
@@ -129,27 +177,60 @@ LogicalResult KernelLowering::run() {
     if (destination)
       destinations[inPlace] = tensors[rootResult];
   }
-  if (!elementwise.empty() && failed(lowerElementwise(elementwise, results, destinations)))
-    return failure();
+  return elementwise.empty() ? success() : lowerElementwise(elementwise, results, destinations);
+}
 
-  builder.setInsertionPointToEnd(block);
-  SmallVector<Value> yielded;
-  for (Value result : results)
-    yielded.push_back(tensors[result]);
-  findDomain(yielded, storageDims(cast<RankedTensorType>(results.front().getType())));
-  plan::YieldOp::create(builder, loc, yielded);
-  old.erase();
-  kernel.setScalarCount(scalars.size());
-
-  int64_t anchor = 0, position = 0;
-  for (Operation &op : *block) {
-    auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
-    if (linalgOp && linalgOp.getNumReductionLoops() > 0)
-      anchor = position;
-    position += linalgOp || isa<DlcKernelOp>(op);
+/// Each op by itself, with tensors between them: the backend decides which of these are ever in memory.
+LogicalResult KernelLowering::lowerRows(ArrayRef<DlcOp> ops, ArrayRef<Value> results, ArrayRef<Value> destinations) {
+  for (DlcOp op : ops) {
+    if (op.form() == Form::View) {
+      FailureOr<Value> value = renamed(op);
+      if (failed(value))
+        return failure();
+      tensors[op->getResult(0)] = *value;
+      continue;
+    }
+    auto *yielded = llvm::find(results, op->getResult(0));
+    Value destination = yielded == results.end() ? Value() : destinations[yielded - results.begin()];
+    if (op.form() != Form::Scalar) {
+      if (rowAxesOf(op) == 0)
+        return op.emitError() << "a row-wise group holds reductions and element-wise ops only";
+      if (failed(lowerRoot(op, destination)))
+        return failure();
+      continue;
+    }
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (!destination)
+      destination = tensor::EmptyOp::create(builder, loc, sizesOf(type), storageType(type).getElementType());
+    if (failed(lowerElementwise(op, op->getResult(0), destination)))
+      return failure();
   }
-  kernel.setKindAttr(plan::KindAttr::get(kernel.getContext(), kernel.getKind().getKind(), anchor));
   return success();
+}
+
+/// A value of the group under dims that differ from its own by dims of 1 at the end.
+FailureOr<Value> KernelLowering::renamed(DlcOp view) {
+  Value x = tensors.lookup(view->getOperand(0));
+  RankedTensorType from = cast<RankedTensorType>(x.getType()),
+                   to = storageType(cast<RankedTensorType>(view->getResult(0).getType()));
+  int64_t kept = std::min(from.getRank(), to.getRank());
+  auto rest = [&](RankedTensorType type) { return type.getShape().drop_front(kept); };
+  if (from.getShape().take_front(kept) != to.getShape().take_front(kept) ||
+      !llvm::all_of(rest(from), [](int64_t n) { return n == 1; }) ||
+      !llvm::all_of(rest(to), [](int64_t n) { return n == 1; }))
+    return view.emitError() << "a view in a group adds or drops dims of 1 at the end", failure();
+  if (from == to)
+    return x;
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t d = 0; d < kept; ++d)
+    groups.push_back({d});
+  if (kept > 0)
+    for (int64_t d = kept; d < std::max(from.getRank(), to.getRank()); ++d)
+      groups.back().push_back(d);
+  if (from.getRank() > to.getRank())
+    return Value(tensor::CollapseShapeOp::create(builder, loc, to, x, groups));
+  return Value(tensor::ExpandShapeOp::create(builder, loc, to, x, groups,
+                                             sizesOf(cast<RankedTensorType>(view->getResult(0).getType()))));
 }
 
 LogicalResult KernelLowering::lowerRoot(DlcOp op, Value destination) {

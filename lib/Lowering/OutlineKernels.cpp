@@ -33,6 +33,15 @@ Type instructionType(Type type) {
   return IntegerType::get(type.getContext(), 8, cast<IntegerType>(type).getSignedness());
 }
 
+/// What a group is named for and counted as: its first op that is not element-wise.
+Operation *rootOf(GroupOp group) {
+  Block &body = group.getBody().front();
+  for (Operation &op : body.without_terminator())
+    if (cast<DlcOp>(op).role() != Role::Elementwise)
+      return &op;
+  return &body.front();
+}
+
 plan::KernelKind kindOf(Operation *root) {
   switch (cast<DlcOp>(root).role()) {
   case Role::Elementwise:
@@ -51,9 +60,7 @@ plan::KernelKind kindOf(Operation *root) {
 
 /// Whether an element-wise op takes the same constant number for every element here.
 bool isNumber(OpOperand &operand) {
-  auto constant = operand.get().getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return elements && elements.isSplat() && cast<DlcOp>(operand.getOwner()).form() == Form::Scalar;
+  return cast<DlcOp>(operand.getOwner()).form() == Form::Scalar && splatOf(operand.get());
 }
 
 /// One function's plan.
@@ -231,7 +238,7 @@ LogicalResult Outliner::outline(GroupOp group) {
     buffers[result] = destinations.back();
   }
 
-  Operation *root = &group.getBody().front().front();
+  Operation *root = rootOf(group);
   std::string name = ("k" + Twine(nextKernel++) + "_" + root->getName().stripDialect()).str();
   OpBuilder outside(planFunction);
   auto kernel = plan::KernelOp::create(outside, loc, name, plan::KindAttr::get(context, kindOf(root), 0), operands.size(),

@@ -33,30 +33,55 @@ void forEachSymbolOf(Operation *op, llvm::function_ref<void(StringRef)> visit) {
   }
 }
 
-/// A group in the making: at most one op that is not element-wise, first, then element-wise ops over its result's dims.
+/// A group in the making. Either at most one op that is not element-wise, first, then element-wise ops over its
+/// result's dims
+/// (`domain`); or row-wise: reductions along the `rowAxes` innermost dims of `domain`, and element-wise ops over rows
+/// or over what the reductions leave of each.
 struct Candidate {
   SmallVector<Operation *> ops;
   SmallVector<DimExpr> domain;
   bool takesElementwise;
+  unsigned rowAxes = 0;
+
+  ArrayRef<DimExpr> outer() const { return ArrayRef(domain).drop_back(rowAxes); }
+  ArrayRef<DimExpr> row() const { return ArrayRef(domain).take_back(rowAxes); }
 };
+
+/// What a value of a row-wise group has for each row: the row, one number, or one number under dims of 1 in place of
+/// the row's.
+enum class Share { None, Row, Number, SpreadNumber };
+
+Share shareOf(const Candidate &candidate, ArrayRef<DimExpr> dims) {
+  if (dims == ArrayRef(candidate.domain))
+    return Share::Row;
+  if (dims == candidate.outer())
+    return Share::Number;
+  bool isSpread = dims.size() == candidate.domain.size() && dims.drop_back(candidate.rowAxes) == candidate.outer() &&
+                  llvm::all_of(dims.take_back(candidate.rowAxes), [](DimExpr e) { return e.isConstant(1); });
+  return isSpread ? Share::SpreadNumber : Share::None;
+}
+
+/// Whether there are so few and so long rows that the element-wise ops had better go over threads without the
+/// reduction.
+bool hasFewLongRows(ArrayRef<DimExpr> domain, unsigned rowAxes) {
+  auto sizeOf = [&](ArrayRef<DimExpr> dims) {
+    DimExpr product = productOfDims(domain.front().getContext(), dims);
+    return product ? product.getConstant() : std::nullopt;
+  };
+  std::optional<int64_t> rows = sizeOf(domain.drop_back(rowAxes)), length = sizeOf(domain.take_back(rowAxes));
+  return rows && length && *rows <= 4 && *length >= 64 * 1024;
+}
 
 bool isScalar(Operation *op) {
   auto dlcOp = dyn_cast<DlcOp>(op);
   return dlcOp && dlcOp.form() == Form::Scalar;
 }
 
-/// Whether the operand is a constant that repeats one number.
-bool isNumber(OpOperand &operand) {
-  auto constant = operand.get().getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  return elements && elements.isSplat();
-}
-
 /// Element-wise, and made from nothing in memory: indices along an axis, a repeated number.
 bool isSource(Operation *op) {
   return isScalar(op) && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
-    return isNumber(operand) || !cast<DlcOp>(op).readsData(operand.getOperandNumber());
-  });
+           return splatOf(operand.get()) || !cast<DlcOp>(op).readsData(operand.getOperandNumber());
+         });
 }
 
 /// Whether an element of the user's result takes just one element of the operand, and both are element-wise.
@@ -104,10 +129,16 @@ public:
     if (isElementwise && mayFloat(op))
       return;
     SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
-    if (!(isElementwise && last >= 0 && mayJoin(op, last, domain))) {
+    unsigned rowAxes = rowAxesOf(op);
+    if (last >= 0 && (isElementwise ? mayJoin(op, last, domain) : rowAxes > 0 && mayReduce(op, last, rowAxes))) {
+      candidates[last].rowAxes = std::max(candidates[last].rowAxes, rowAxes);
+    } else {
       Role role = op.role();
       last = candidates.size();
-      candidates.push_back({{}, std::move(domain), isElementwise || role == Role::Contraction || role == Role::Reduction});
+      if (rowAxes > 0)
+        domain = dimsOf(op->getOperand(0).getType());
+      candidates.push_back(
+          {{}, std::move(domain), isElementwise || role == Role::Contraction || role == Role::Reduction, rowAxes});
     }
     put(op, last);
   }
@@ -148,7 +179,7 @@ private:
     for (OpOperand &operand : op->getOpOperands())
       if (auto waiting = floating.find(operand.get().getDefiningOp()); waiting != floating.end())
         size += waiting->second;
-      else if (!isNumber(operand) && op.readsData(operand.getOperandNumber()))
+      else if (!splatOf(operand.get()) && op.readsData(operand.getOperandNumber()))
         return false;
     if (!op->hasOneUse() || op->use_begin()->getOwner()->getBlock() != op->getBlock() || !isSameLoop(*op->use_begin()) || size > kMost)
       return false;
@@ -186,7 +217,11 @@ private:
     if (llvm::any_of(op->getOperands(), [&](Value v) { return readerOf(v) == number; }))
       return false;
     const Candidate &candidate = candidates[number];
-    if (!candidate.takesElementwise || candidate.ops.size() >= cap || ArrayRef(candidate.domain) != domain)
+    if (!candidate.takesElementwise || candidate.ops.size() >= cap)
+      return false;
+    if (candidate.rowAxes > 0)
+      return fitsRows(op, number, candidate.rowAxes);
+    if (ArrayRef(candidate.domain) != domain)
       return false;
     // A view of the group's own result would be read before it is written.
     return llvm::none_of(op->getOperands(), [&](Value v) {
@@ -195,7 +230,115 @@ private:
     });
   }
 
-  static void build(Candidate &candidate) {
+  bool isMember(Value v, int number) const {
+    auto found = v.getDefiningOp() ? group.find(v.getDefiningOp()) : group.end();
+    return found != group.end() && found->second == number;
+  }
+
+  /// What of the group's own values a view renames; null for others.
+  Value memberBehindView(Value v, int number) const {
+    auto view = dyn_cast_or_null<DlcOp>(v.getDefiningOp());
+    if (!view || view.form() != Form::View)
+      return {};
+    Value source = view->getOperand(0);
+    return isMember(source, number) ? source : memberBehindView(source, number);
+  }
+
+  /// Whether an element-wise op computes row by row, given that the group's rows are the `rowAxes` innermost dims of
+  /// its domain.
+  bool fitsRows(Operation *op, int number, unsigned rowAxes) const {
+    Candidate candidate = candidates[number];
+    candidate.rowAxes = rowAxes;
+    Share share = shareOf(candidate, dimsOf(op->getResult(0).getType()));
+    if (share == Share::None)
+      return false;
+    if (share == Share::Row && !llvm::all_of(candidate.ops, isScalar) && hasFewLongRows(candidate.domain, rowAxes))
+      return false;
+    bool readsData = false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value v = operand.get();
+      if (splatOf(v) || !cast<DlcOp>(op).readsData(operand.getOperandNumber()))
+        continue;
+      if (floating.contains(v.getDefiningOp())) {
+        if (rowAxes > 1) // it may be an index, and one along one of several dims that make a row is none along the row
+          return false;
+        continue;
+      }
+      readsData = true;
+      SmallVector<DimExpr> dims = dimsOf(v.getType());
+      Value behind = memberBehindView(v, number);
+      if (behind || isMember(v, number)) {
+        Share own = shareOf(candidate, dims);
+        // A view only gives a number other dims: one of rows would be read before it is written.
+        if (behind &&
+            (own == Share::Row || own == Share::None || shareOf(candidate, dimsOf(behind.getType())) == Share::Row))
+          return false;
+        // One number for each row, where dims are aligned at their ends: only under dims of 1 does it go with its row.
+        if (own != share && own != Share::SpreadNumber && !(own == Share::Number && candidate.outer().empty()))
+          return false;
+      } else if (share == Share::Row) {
+        // All of a row, or one element for it.
+        SmallVector<DimExpr> inner(rowAxes, constantDim(op->getContext(), 1));
+        size_t count = std::min<size_t>(dims.size(), rowAxes);
+        std::copy(dims.end() - count, dims.end(), inner.end() - count);
+        if (ArrayRef(inner) != candidate.row() && !llvm::all_of(inner, [](DimExpr e) { return e.isConstant(1); }))
+          return false;
+      }
+    }
+    return readsData || rowAxes == 1;
+  }
+
+  /// Whether a reduction of the `rowAxes` innermost dims joins the group whose value it reduces.
+  bool mayReduce(DlcOp op, int number, unsigned rowAxes) const {
+    const Candidate &candidate = candidates[number];
+    Value x = op->getOperand(0);
+    if (candidate.ops.size() >= cap || !isMember(x, number) ||
+        ArrayRef(candidate.domain) != ArrayRef(dimsOf(x.getType())))
+      return false;
+    if (candidate.rowAxes > 0)
+      return candidate.rowAxes == rowAxes;
+    return !hasFewLongRows(candidate.domain, rowAxes) && llvm::all_of(candidate.ops, [&](Operation *member) {
+      return isScalar(member) && fitsRows(member, number, rowAxes);
+    });
+  }
+
+  /// Views of the group's own values become part of it.
+  void takeViews(Candidate &candidate) {
+    SmallVector<Operation *> ops;
+    llvm::SmallPtrSet<Operation *, 16> members(candidate.ops.begin(), candidate.ops.end());
+    DenseMap<Value, Value> own;
+    std::function<Value(Value, Operation *)> inside = [&](Value v, Operation *user) -> Value {
+      Operation *view = v.getDefiningOp();
+      if (!view || members.contains(view) || !views.contains(v))
+        return v;
+      if (Value known = own.lookup(v))
+        return known;
+      Value source = inside(view->getOperand(0), user);
+      if (!source.getDefiningOp() || !members.contains(source.getDefiningOp()))
+        return v;
+      OpBuilder builder(user);
+      Operation *copy = builder.clone(*view);
+      copy->setOperand(0, source);
+      members.insert(copy);
+      ops.push_back(copy);
+      return own[v] = copy->getResult(0);
+    };
+    for (Operation *op : candidate.ops) {
+      for (OpOperand &operand : op->getOpOperands()) {
+        Operation *view = operand.get().getDefiningOp();
+        operand.set(inside(operand.get(), op));
+        if (view && view->use_empty() && views.contains(view->getResult(0))) {
+          views.erase(view->getResult(0));
+          view->erase();
+        }
+      }
+      ops.push_back(op);
+    }
+    candidate.ops = std::move(ops);
+  }
+
+  void build(Candidate &candidate) {
+    takeViews(candidate);
     llvm::SmallPtrSet<Operation *, 16> members(candidate.ops.begin(), candidate.ops.end());
     SmallVector<Value> results;
     SmallVector<Location> locations;

@@ -21,11 +21,10 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-/// The one element that a constant repeats, as a double; nothing for other constants.
-std::optional<double> splatOf(Value v) {
-  auto constant = v.getDefiningOp<ConstantOp>();
-  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
-  if (!elements || !elements.isSplat())
+/// The number that a constant repeats; nothing for other values.
+std::optional<double> numberOf(Value v) {
+  DenseElementsAttr elements = splatOf(v);
+  if (!elements)
     return std::nullopt;
   if (isa<FloatType>(elements.getElementType()))
     return elements.getSplatValue<APFloat>().convertToDouble();
@@ -40,7 +39,7 @@ template <typename OpTy> struct DropNeutral : OpRewritePattern<OpTy> {
   DropNeutral(MLIRContext *context, double neutral, bool commutes) : OpRewritePattern<OpTy>(context), neutral(neutral), commutes(commutes) {}
   LogicalResult matchAndRewrite(OpTy op, PatternRewriter &rewriter) const override {
     for (auto [x, y] : {std::pair(op.getX(), op.getY()), std::pair(op.getY(), op.getX())}) {
-      if (x.getType() == op.getResult().getType() && splatOf(y) == neutral)
+      if (x.getType() == op.getResult().getType() && numberOf(y) == neutral)
         return rewriter.replaceOp(op, x), success();
       if (!commutes)
         break;

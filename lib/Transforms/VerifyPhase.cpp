@@ -53,7 +53,7 @@ private:
     if (phase == Fuse && dlcOp && !isa<ConstantOp>(op)) {
       bool isInGroup = op->getParentOp() && isa<GroupOp>(op->getParentOp());
       bool needsGroup = dlcOp.form() != Form::Host && dlcOp.form() != Form::View;
-      if (isInGroup != needsGroup)
+      if (isInGroup != needsGroup && !(isInGroup && dlcOp.form() == Form::View))
         return needsGroup ? "does not stand in a group" : "stands in a group";
     }
     if (phase >= Plan && isa<func::FuncOp>(op))

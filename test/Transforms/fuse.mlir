@@ -47,12 +47,12 @@ func.func @two_results(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
 
-// A value of what a later group counts is no operand of an earlier one, although their dims are the same.
+// A value of what a group counts is no operand of that group, although their dims are the same.
 // CHECK-LABEL: func.func @late_value
 // CHECK: dlc.group
 // CHECK-NEXT: dlc.neg
+// CHECK-NEXT: dlc.reduce sum
 // CHECK-NEXT: dlc.yield
-// CHECK: dlc.reduce sum
 // CHECK: dlc.read
 // CHECK: dlc.group
 // CHECK-NEXT: dlc.add
@@ -140,4 +140,63 @@ func.func @counted(%x: tensor<4xi64>) -> tensor<f32> {
   %1 = dlc.from_dims [#dlc.dim<"v0[n0]">] : tensor<i64>
   %2 = dlc.cast %1 {to = f32} : (tensor<i64>) -> tensor<f32>
   return %2 : tensor<f32>
+}
+
+// A normalization is one group: element-wise ops before its reductions, between them and behind them. The views between one number
+// a row and the same under a dim of 1 go along.
+// CHECK-LABEL: func.func @norm
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.add
+// CHECK-NEXT: dlc.reduce sum
+// CHECK-NEXT: dlc.sqrt
+// CHECK-NEXT: dlc.reshape
+// CHECK-NEXT: dlc.div
+// CHECK-NEXT: dlc.reduce max
+// CHECK-NEXT: dlc.reshape
+// CHECK-NEXT: dlc.sub
+// CHECK-NEXT: dlc.yield
+// CHECK-NOT: dlc.group
+func.func @norm(%x: tensor<?x8xf32, #dlc.info<[b, 8]>>, %y: tensor<8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>> {
+  %shape = dlc.from_dims [#dlc.dim<b>, #dlc.dim<1>] : tensor<2xi64>
+  %0 = dlc.add %x, %y : (tensor<?x8xf32, #dlc.info<[b, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
+  %1 = dlc.reduce sum %0 {axes = array<i64: 1>, keepdims = false, allAxes = false} : (tensor<?x8xf32, #dlc.info<[b, 8]>>) -> tensor<?xf32, #dlc.info<[b]>>
+  %2 = dlc.sqrt %1 : (tensor<?xf32, #dlc.info<[b]>>) -> tensor<?xf32, #dlc.info<[b]>>
+  %3 = dlc.reshape %2, %shape {allowzero = true} : (tensor<?xf32, #dlc.info<[b]>>, tensor<2xi64>) -> tensor<?x1xf32, #dlc.info<[b, 1]>>
+  %4 = dlc.div %0, %3 : (tensor<?x8xf32, #dlc.info<[b, 8]>>, tensor<?x1xf32, #dlc.info<[b, 1]>>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
+  %5 = dlc.reduce max %4 {axes = array<i64: 1>, keepdims = false, allAxes = false} : (tensor<?x8xf32, #dlc.info<[b, 8]>>) -> tensor<?xf32, #dlc.info<[b]>>
+  %6 = dlc.reshape %5, %shape {allowzero = true} : (tensor<?xf32, #dlc.info<[b]>>, tensor<2xi64>) -> tensor<?x1xf32, #dlc.info<[b, 1]>>
+  %7 = dlc.sub %4, %6 : (tensor<?x8xf32, #dlc.info<[b, 8]>>, tensor<?x1xf32, #dlc.info<[b, 1]>>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
+  return %7 : tensor<?x8xf32, #dlc.info<[b, 8]>>
+}
+
+// Sums of rows that are read along the rows of a square belong to other rows; a reduction along another axis has other rows.
+// CHECK-LABEL: func.func @other_rows
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.reduce
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.sub
+// CHECK-NEXT: dlc.reduce
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.reduce
+func.func @other_rows(%x: tensor<8x8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = dlc.reduce sum %x {axes = array<i64: 1>, keepdims = false, allAxes = false} : (tensor<8x8xf32>) -> tensor<8xf32>
+  %1 = dlc.sub %x, %0 : (tensor<8x8xf32>, tensor<8xf32>) -> tensor<8x8xf32>
+  %2 = dlc.reduce max %1 {axes = array<i64: 1>, keepdims = false, allAxes = false} : (tensor<8x8xf32>) -> tensor<8xf32>
+  %3 = dlc.reduce max %1 {axes = array<i64: 0>, keepdims = false, allAxes = false} : (tensor<8x8xf32>) -> tensor<8xf32>
+  return %2, %3 : tensor<8xf32>, tensor<8xf32>
+}
+
+// One long row: the element-wise op goes over threads by itself.
+// CHECK-LABEL: func.func @long_row
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.reduce
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.div
+func.func @long_row(%x: tensor<1000000xf32>) -> tensor<1000000xf32> {
+  %0 = dlc.reduce sum %x {axes = array<i64: 0>, keepdims = false, allAxes = false} : (tensor<1000000xf32>) -> tensor<f32>
+  %1 = dlc.div %x, %0 : (tensor<1000000xf32>, tensor<f32>) -> tensor<1000000xf32>
+  return %1 : tensor<1000000xf32>
 }

@@ -50,6 +50,9 @@ DimExpr elementwiseCost(mlir::Operation *op);
 
 namespace dlc {
 
+/// How many of the innermost dims of its operand 0 a reduction reduces, where it reduces no others; 0 for other ops.
+unsigned rowAxesOf(DlcOp op);
+
 /// The elements of a constant as bytes (little-endian, bool one byte), whatever attribute holds it. A splat is one element
 /// long and `isSplat` says so. Nothing when `value` is no constant, or its weight is not in the store.
 struct ConstantBytes {
@@ -61,6 +64,9 @@ std::optional<ConstantBytes> constantBytes(mlir::Attribute value);
 
 /// The elements of an integer or bool constant of at most `limit` elements.
 std::optional<llvm::SmallVector<int64_t>> constantIntegers(mlir::Attribute value, unsigned limit = 64);
+
+/// The number that `v` repeats where it is a constant of one number; null otherwise.
+mlir::DenseElementsAttr splatOf(mlir::Value v);
 
 /// A constant attribute for these bytes: small ones in the IR, large ones through the dialect's weight store (which then
 /// shares `owner`'s memory: `bytes` must lie in it).

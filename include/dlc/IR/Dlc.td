@@ -123,6 +123,9 @@ def Dlc_OpInterface : OpInterface<"DlcOp"> {
       "::llvm::LogicalResult", "shape", (ins "::dlc::ShapeContext &":$context)>,
     InterfaceMethod<"Which of the implementation forms this op has.", "::dlc::Form", "form", (ins), [{}], [{ return ::dlc::Form::Lower; }]>,
     InterfaceMethod<"How the op iterates; decides what it may be fused with.", "::dlc::Role", "role", (ins), [{}], [{ return ::dlc::Role::Opaque; }]>,
+    InterfaceMethod<"Role Reduction: the axes of operand 0 that the one result lacks, sorted, where the op combines the elements along them "
+                    "in one loop nest; what does not work so names none.",
+      "::llvm::SmallVector<int64_t>", "reducedAxes", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<"Form Scalar: the result element for one element of each operand.",
       "::dlc::Scalar", "scalar", (ins "::dlc::ScalarBuilder &":$builder, "::llvm::ArrayRef<::dlc::Scalar>":$operands), [{}],
       [{ ::llvm::report_fatal_error("op has no scalar form"); }]>,

@@ -17,7 +17,7 @@ class Dlc_Reduction<string mnemonic, dag kind, list<string> methods> : Dlc_Op<mn
   let results = (outs AnyTensor:$result);
 }
 
-def Dlc_ReduceOp : Dlc_Reduction<"reduce", (ins Dlc_ReduceKindAttr:$kind), ["role", "lower", "precision"]> {
+def Dlc_ReduceOp : Dlc_Reduction<"reduce", (ins Dlc_ReduceKindAttr:$kind), ["role", "reducedAxes", "lower", "precision"]> {
   let summary = "Combines the elements along axes; a NaN anywhere gives NaN in max and min";
   let description = [{
     `axes` may be negative until infer-shapes has run; afterwards they are sorted and not negative. No axes: nothing is

@@ -371,7 +371,8 @@ TEST_P(Kernels, Reductions) {
           text.replace(at, from.size(), to);
       KernelRunner runner(text, GetParam());
       ASSERT_EQ(runner.error, "");
-      for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {3, 17}, {12, 100}, {31, 5}, {4, 0}, {0, 4}}) {
+      for (auto [m, n] :
+           {std::pair<int64_t, int64_t>{1, 1}, {3, 17}, {12, 100}, {31, 5}, {8, 33}, {16, 64}, {4, 0}, {0, 4}}) {
         auto a = randomFloats(m * n, 5, 0.5, 1.5);
         int64_t kept = overRows ? n : m, reduced = overRows ? m : n;
         std::vector<float> d(kept, 99);
@@ -450,59 +451,198 @@ TEST_P(Kernels, SameBitsForStaticAndDynamicSizes) {
   EXPECT_EQ(products[0], products[1]);
 }
 
-/// max, exp(x - max), its sum, and the quotient, in one kernel: intermediates of a dynamic size are computed twice, not stored.
-TEST_P(Kernels, SoftmaxInOneKernel) {
-  KernelRunner runner(R"(
+/// Kernels of rows, for any number and length of rows. No other memory than the destinations is needed.
+struct RowKernels {
+  explicit RowKernels(const std::string &target, const std::string &rows, const std::string &length)
+      : runner(text(rows, length), target) {}
+
+  static std::string text(const std::string &rows, const std::string &length) {
+    std::string text = R"(
     #id = affine_map<(i, j) -> (i, j)>
     #row = affine_map<(i, j) -> (i)>
-    plan.kernel @k operands 1 destinations 1 scalars 2 {kind = #plan.kind<reduction, 1>, schedule = #plan.schedule<tiles = [4, 0]>,
+    #one = affine_map<(i) -> (i)>
+    #spread = affine_map<(i, j) -> (i, 0)>
+    #column = affine_map<(i, j) -> (j)>
+    plan.kernel @softmax operands 1 destinations 1 scalars 2 {kind = #plan.kind<reduction, 1>, schedule = #plan.schedule<tiles = [4, 0]>,
         plan.dims = [array<i64: 0, 1>, array<i64: 0, 1>]}
-        (%x: tensor<?x?xf32>, %d: tensor<?x?xf32>, %m: index, %n: index) {
+        (%x: tensor<MxNxf32>, %d: tensor<MxNxf32>, %m: index, %n: index) {
       %low = arith.constant 0xff800000 : f32
       %zero = arith.constant 0.0 : f32
-      %e = tensor.empty(%m) : tensor<?xf32>
-      %ee = tensor.empty(%m, %n) : tensor<?x?xf32>
-      %f0 = linalg.fill ins(%low : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
-      %max = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<?x?xf32>) outs(%f0 : tensor<?xf32>) {
+      %e = tensor.empty(SIZEM) : tensor<Mxf32>
+      %ee = tensor.empty(SIZEMN) : tensor<MxNxf32>
+      %f0 = linalg.fill ins(%low : f32) outs(%e : tensor<Mxf32>) -> tensor<Mxf32>
+      %max = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<MxNxf32>) outs(%f0 : tensor<Mxf32>) {
       ^bb0(%a: f32, %s: f32):
         %q = arith.maximumf %a, %s : f32
         linalg.yield %q : f32
-      } -> tensor<?xf32>
-      %exp = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %max : tensor<?x?xf32>, tensor<?xf32>) outs(%ee : tensor<?x?xf32>) {
+      } -> tensor<Mxf32>
+      %exp = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %max : tensor<MxNxf32>, tensor<Mxf32>) outs(%ee : tensor<MxNxf32>) {
       ^bb0(%a: f32, %b: f32, %c: f32):
         %q = arith.subf %a, %b : f32
         %p = math.exp %q : f32
         linalg.yield %p : f32
-      } -> tensor<?x?xf32>
-      %f1 = linalg.fill ins(%zero : f32) outs(%e : tensor<?xf32>) -> tensor<?xf32>
-      %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%exp : tensor<?x?xf32>) outs(%f1 : tensor<?xf32>) {
+      } -> tensor<MxNxf32>
+      %f1 = linalg.fill ins(%zero : f32) outs(%e : tensor<Mxf32>) -> tensor<Mxf32>
+      %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%exp : tensor<MxNxf32>) outs(%f1 : tensor<Mxf32>) {
       ^bb0(%a: f32, %s: f32):
         %q = arith.addf %a, %s : f32
         linalg.yield %q : f32
-      } -> tensor<?xf32>
-      %r = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%exp, %sum : tensor<?x?xf32>, tensor<?xf32>) outs(%d : tensor<?x?xf32>) {
+      } -> tensor<Mxf32>
+      %r = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%exp, %sum : tensor<MxNxf32>, tensor<Mxf32>) outs(%d : tensor<MxNxf32>) {
       ^bb0(%a: f32, %b: f32, %c: f32):
         %q = arith.divf %a, %b : f32
         linalg.yield %q : f32
-      } -> tensor<?x?xf32>
-      plan.yield %r : tensor<?x?xf32>
-    })", GetParam());
-  ASSERT_EQ(runner.error, "");
-  EXPECT_LE(runner.kernels["k"].scratch, 128);
-  for (auto [m, n] : {std::pair<int64_t, int64_t>{1, 1}, {3, 17}, {9, 130}}) {
-    auto x = randomFloats(m * n, 5, -4, 4);
-    std::vector<float> d(m * n);
-    EXPECT_EQ(runner.run("k", {x.data(), d.data()}, {m, n}, 0, (m + 3) / 4), 0u);
-    for (int64_t i = 0; i < m; ++i) {
-      double max = -INFINITY, sum = 0;
-      for (int64_t j = 0; j < n; ++j)
-        max = std::max<double>(max, x[i * n + j]);
-      for (int64_t j = 0; j < n; ++j)
-        sum += std::exp(x[i * n + j] - max);
-      for (int64_t j = 0; j < n; ++j)
-        ASSERT_NEAR(d[i * n + j], std::exp(x[i * n + j] - max) / sum, 1e-6);
+      } -> tensor<MxNxf32>
+      plan.yield %r : tensor<MxNxf32>
     }
+    // x / (|x| summed up, in another type) * scale, and the sum as f32 in [rows, 1].
+    plan.kernel @norm operands 2 destinations 2 scalars 2 {kind = #plan.kind<reduction, 1>, schedule = #plan.schedule<tiles = [2]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 1>, array<i64: 0, 1>, array<i64: 0, -1>]}
+        (%x: tensor<MxNxf16>, %scale: tensor<Nxf32>, %d: tensor<MxNxf32>, %t: tensor<Mx1xf32>, %m: index, %n: index) {
+      %zero = arith.constant 0.0 : f64
+      %e = tensor.empty(SIZEM) : tensor<Mxf64>
+      %f = linalg.fill ins(%zero : f64) outs(%e : tensor<Mxf64>) -> tensor<Mxf64>
+      %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<MxNxf16>) outs(%f : tensor<Mxf64>) {
+      ^bb0(%a: f16, %s: f64):
+        %b = math.absf %a : f16
+        %c = arith.extf %b : f16 to f64
+        %q = arith.addf %s, %c : f64
+        linalg.yield %q : f64
+      } -> tensor<Mxf64>
+      %wide = tensor.expand_shape %sum [[0, 1]] output_shape [OUTM, 1] : tensor<Mxf64> into tensor<Mx1xf64>
+      %total = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%wide : tensor<Mx1xf64>) outs(%t : tensor<Mx1xf32>) {
+      ^bb0(%a: f64, %s: f32):
+        %q = arith.truncf %a : f64 to f32
+        linalg.yield %q : f32
+      } -> tensor<Mx1xf32>
+      %r = linalg.generic {indexing_maps = [#id, #spread, #column, #id], iterator_types = ["parallel", "parallel"]}
+          ins(%x, %total, %scale : tensor<MxNxf16>, tensor<Mx1xf32>, tensor<Nxf32>) outs(%d : tensor<MxNxf32>) {
+      ^bb0(%a: f16, %b: f32, %c: f32, %s: f32):
+        %w = arith.extf %a : f16 to f32
+        %q = arith.divf %w, %b : f32
+        %p = arith.mulf %q, %c : f32
+        linalg.yield %p : f32
+      } -> tensor<MxNxf32>
+      plan.yield %r, %total : tensor<MxNxf32>, tensor<Mx1xf32>
+    }
+    // The largest i64 and the number of bytes that are not 0.
+    plan.kernel @integers operands 2 destinations 2 scalars 2 {kind = #plan.kind<reduction, 1>, schedule = #plan.schedule<tiles = [0]>,
+        plan.dims = [array<i64: 0, 1>, array<i64: 0, 1>, array<i64: 0>, array<i64: 0>]}
+        (%x: tensor<MxNxi64>, %y: tensor<MxNxi8>, %d: tensor<Mxi64>, %c: tensor<Mxi32>, %m: index, %n: index) {
+      %low = arith.constant -9223372036854775808 : i64
+      %zero = arith.constant 0 : i32
+      %f0 = linalg.fill ins(%low : i64) outs(%d : tensor<Mxi64>) -> tensor<Mxi64>
+      %max = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<MxNxi64>) outs(%f0 : tensor<Mxi64>) {
+      ^bb0(%a: i64, %s: i64):
+        %q = arith.maxsi %a, %s : i64
+        linalg.yield %q : i64
+      } -> tensor<Mxi64>
+      %f1 = linalg.fill ins(%zero : i32) outs(%c : tensor<Mxi32>) -> tensor<Mxi32>
+      %count = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%y : tensor<MxNxi8>) outs(%f1 : tensor<Mxi32>) {
+      ^bb0(%a: i8, %s: i32):
+        %none = arith.constant 0 : i8
+        %is = arith.cmpi ne, %a, %none : i8
+        %one = arith.extui %is : i1 to i32
+        %q = arith.addi %s, %one : i32
+        linalg.yield %q : i32
+      } -> tensor<Mxi32>
+      plan.yield %max, %count : tensor<Mxi64>, tensor<Mxi32>
+    })";
+    bool anyRows = rows == "?", anyLength = length == "?";
+    for (auto [from, to] : {std::pair<std::string, std::string>{"SIZEMN", anyRows     ? anyLength ? "%m, %n" : "%m"
+                                                                          : anyLength ? "%n"
+                                                                                      : ""},
+                            {"SIZEM", anyRows ? "%m" : ""},
+                            {"OUTM", anyRows ? "%m" : rows},
+                            {"<MxN", "<" + rows + "x" + length},
+                            {"<Mx", "<" + rows + "x"},
+                            {"<Nx", "<" + length + "x"}})
+      for (size_t at; (at = text.find(from)) != std::string::npos;)
+        text.replace(at, from.size(), to);
+    return text;
   }
+
+  std::vector<float> softmax(const std::vector<float> &x, int64_t m, int64_t n) const {
+    std::vector<float> d(m * n, 99);
+    EXPECT_EQ(runner.run("softmax", {const_cast<float *>(x.data()), d.data()}, {m, n}, 0, (m + 3) / 4), 0u);
+    return d;
+  }
+
+  KernelRunner runner;
+};
+
+TEST_P(Kernels, Rows) {
+  RowKernels any(GetParam(), "?", "?");
+  ASSERT_EQ(any.runner.error, "");
+  for (auto &[name, kernel] : any.runner.kernels)
+    EXPECT_EQ(kernel.scratch, 0) << name;
+  for (int64_t m : {3, 0, 9})
+    for (int64_t n : {0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 130, 1000}) {
+      auto x = randomFloats(m * n, 5, -4, 4);
+      auto d = any.softmax(x, m, n);
+      for (int64_t i = 0; i < m; ++i) {
+        double max = -INFINITY, sum = 0;
+        for (int64_t j = 0; j < n; ++j)
+          max = std::max<double>(max, x[i * n + j]);
+        for (int64_t j = 0; j < n; ++j)
+          sum += std::exp(x[i * n + j] - max);
+        for (int64_t j = 0; j < n; ++j)
+          ASSERT_NEAR(d[i * n + j], std::exp(x[i * n + j] - max) / sum, 1e-6) << m << "x" << n;
+      }
+
+      std::vector<_Float16> half(x.begin(), x.end());
+      auto scale = randomFloats(n, 6);
+      std::vector<float> r(m * n, 99), total(m, 99);
+      EXPECT_EQ(any.runner.run("norm", {half.data(), scale.data(), r.data(), total.data()}, {m, n}, 0, (m + 1) / 2),
+                0u);
+      for (int64_t i = 0; i < m; ++i) {
+        double sum = 0;
+        for (int64_t j = 0; j < n; ++j)
+          sum += std::abs(double(half[i * n + j]));
+        ASSERT_EQ(total[i], float(sum)); // exact in f64
+        for (int64_t j = 0; j < n; ++j)
+          ASSERT_EQ(r[i * n + j], float(half[i * n + j]) / total[i] * scale[j]);
+      }
+
+      std::vector<int64_t> numbers(m * n), largest(m, 99);
+      std::vector<int8_t> bytes(m * n);
+      std::vector<int32_t> counts(m, 99);
+      for (int64_t i = 0; i < m * n; ++i)
+        numbers[i] = int64_t(x[i] * 1e15), bytes[i] = int8_t(x[i]);
+      EXPECT_EQ(any.runner.run("integers", {numbers.data(), bytes.data(), largest.data(), counts.data()}, {m, n}, 0, 1),
+                0u);
+      for (int64_t i = 0; i < m; ++i) {
+        ASSERT_EQ(largest[i], n ? *std::max_element(&numbers[i * n], &numbers[i * n] + n) : INT64_MIN);
+        ASSERT_EQ(counts[i], n - std::count(&bytes[i * n], &bytes[i * n] + n, 0));
+      }
+    }
+}
+
+/// What is known of the length or number of rows, and the tile that a row is in, do not change a bit.
+TEST_P(Kernels, RowsOfKnownLength) {
+  RowKernels any(GetParam(), "?", "?");
+  for (int64_t n : {1, 7, 8, 9, 63, 64, 65, 1000}) {
+    RowKernels length(GetParam(), "?", std::to_string(n)), both(GetParam(), "5", std::to_string(n));
+    ASSERT_EQ(length.runner.error, "");
+    ASSERT_EQ(both.runner.error, "");
+    auto x = randomFloats(5 * n, 5, -4, 4);
+    auto d = any.softmax(x, 5, n);
+    EXPECT_EQ(d, length.softmax(x, 5, n)) << n;
+    EXPECT_EQ(d, both.softmax(x, 5, n)) << n;
+    auto alone = any.softmax(std::vector<float>(x.begin() + 4 * n, x.end()), 1, n);
+    EXPECT_EQ(alone, std::vector<float>(d.begin() + 4 * n, d.end())) << n;
+  }
+}
+
+TEST_P(Kernels, NanInRows) {
+  RowKernels any(GetParam(), "?", "?");
+  for (int64_t n : {5, 40})
+    for (int64_t at = 0; at < n; ++at) {
+      auto x = randomFloats(n);
+      x[at] = std::nanf("");
+      for (float v : any.softmax(x, 1, n))
+        ASSERT_TRUE(std::isnan(v));
+    }
 }
 
 TEST_P(Kernels, GatherRaises) {
@@ -541,31 +681,53 @@ TEST_P(Kernels, GatherRaises) {
   EXPECT_EQ(runner.run("k", {x.data(), at.data(), d.data()}, {m, n, k}, 2, 3), 1u);
 }
 
-TEST_P(Kernels, TransposeThreeDims) {
-  KernelRunner runner(R"(
-    plan.kernel @k operands 1 destinations 1 scalars 3 {kind = #plan.kind<movement, 0>, schedule = #plan.schedule<tiles = [2, 3, 0]>,
+template <typename T>
+void testTranspose(const std::string &target, std::string type, bool isStatic) {
+  for (auto [a, b, c] :
+       {std::tuple<int64_t, int64_t, int64_t>{4, 5, 7}, {3, 70, 37}, {2, 16, 64}, {1, 33, 4}, {2, 1, 40}, {2, 0, 3}}) {
+    std::string text = R"(
+    plan.kernel @k operands 1 destinations 1 scalars 3 {kind = #plan.kind<movement, 0>, schedule = #plan.schedule<tiles = [35, 2, 0]>,
         plan.dims = [array<i64: 0, 1, 2>, array<i64: 2, 0, 1>]}
-        (%x: tensor<?x?x?xi8>, %d: tensor<?x?x?xi8>, %a: index, %b: index, %c: index) {
+        (%x: tensor<AxBxCxT>, %d: tensor<CxAxBxT>, %a: index, %b: index, %c: index) {
       %r = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (j, k, i)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
-          ins(%x : tensor<?x?x?xi8>) outs(%d : tensor<?x?x?xi8>) {
-      ^bb0(%v: i8, %w: i8):
-        linalg.yield %v : i8
-      } -> tensor<?x?x?xi8>
-      plan.yield %r : tensor<?x?x?xi8>
-    })", GetParam());
-  ASSERT_EQ(runner.error, "");
-  int64_t a = 4, b = 5, c = 7;
-  std::vector<int8_t> x(a * b * c), d(a * b * c);
-  for (size_t i = 0; i < x.size(); ++i)
-    x[i] = i;
-  runner.run("k", {x.data(), d.data()}, {a, b, c}, 0, 4 * 2);
-  for (int64_t i = 0; i < c; ++i)
-    for (int64_t j = 0; j < a; ++j)
-      for (int64_t k = 0; k < b; ++k)
-        ASSERT_EQ(d[(i * a + j) * b + k], x[(j * b + k) * c + i]);
+          ins(%x : tensor<AxBxCxT>) outs(%d : tensor<CxAxBxT>) {
+      ^bb0(%v: T, %w: T):
+        linalg.yield %v : T
+      } -> tensor<CxAxBxT>
+      plan.yield %r : tensor<CxAxBxT>
+    })";
+    for (auto [from, to] :
+         {std::pair<std::string, std::string>{"AxBxCxT", isStatic ? std::to_string(a) + "x" + std::to_string(b) + "x" +
+                                                                        std::to_string(c) + "x" + type
+                                                                  : "?x?x?x" + type},
+          {"CxAxBxT", isStatic ? std::to_string(c) + "x" + std::to_string(a) + "x" + std::to_string(b) + "x" + type
+                               : "?x?x?x" + type},
+          {": T", ": " + type}})
+      for (size_t at; (at = text.find(from)) != std::string::npos;)
+        text.replace(at, from.size(), to);
+    KernelRunner runner(text, target);
+    ASSERT_EQ(runner.error, "");
+    std::vector<T> x(a * b * c), d(a * b * c + 1, 99);
+    for (size_t i = 0; i < x.size(); ++i)
+      x[i] = i * 7;
+    runner.run("k", {x.data(), d.data()}, {a, b, c}, 0, (c + 34) / 35 * ((a + 1) / 2));
+    for (int64_t i = 0; i < c; ++i)
+      for (int64_t j = 0; j < a; ++j)
+        for (int64_t k = 0; k < b; ++k)
+          ASSERT_EQ(d[(i * a + j) * b + k], x[(j * b + k) * c + i]) << type << " " << a << "x" << b << "x" << c;
+    ASSERT_EQ(d.back(), T(99));
+  }
 }
 
-/// Two results of one op, and a third that another op computes from one of them.
+TEST_P(Kernels, TransposeThreeDims) {
+  for (bool isStatic : {false, true}) {
+    testTranspose<int8_t>(GetParam(), "i8", isStatic);
+    testTranspose<int16_t>(GetParam(), "f16", isStatic);
+    testTranspose<float>(GetParam(), "f32", isStatic);
+    testTranspose<int64_t>(GetParam(), "i64", isStatic);
+  }
+}
+
 TEST_P(Kernels, SeveralDestinations) {
   KernelRunner runner(R"(
     plan.kernel @k operands 1 destinations 3 scalars 1 {kind = #plan.kind<elementwise, 0>, schedule = #plan.schedule<tiles = [6]>,

@@ -1,15 +1,23 @@
 // RUN: dlc-opt --lower-to-loops --canonicalize %s | FileCheck %s
 
-// The contiguous dim runs innermost.
+// The contiguous dim runs innermost, over eight terms at a time, in order, and then over single ones.
 // CHECK-LABEL: func.func @columns(
-// CHECK-SAME: %[[X:.*]]: memref<8x16xf32>, %[[D:.*]]: memref<16xf32>
-// CHECK: scf.for %[[J:.*]] = %{{.*}} to %c8
-// CHECK: scf.for %[[I:.*]] = %{{.*}} to %c16
-// CHECK: memref.load %[[X]][%[[J]], %[[I]]]
-// CHECK: arith.addf %{{.*}}, %{{.*}} : f32
-func.func @columns(%x: memref<8x16xf32>, %d: memref<16xf32>) {
+// CHECK-SAME: %[[X:.*]]: memref<19x16xf32>, %[[D:.*]]: memref<16xf32>
+// CHECK: scf.for %[[J:.*]] = %c0 to %c16 step %c8
+// CHECK: scf.for %[[I:.*]] = %c0 to %c16 step %c1
+// CHECK: %[[S:.*]] = memref.load %[[D]][%[[I]]]
+// CHECK: %[[A:.*]] = memref.load %[[X]][%[[J]], %[[I]]]
+// CHECK: %[[B:.*]] = arith.addf %[[A]], %[[S]] : f32
+// CHECK: %[[K:.*]] = arith.addi %[[J]], %c1
+// CHECK: %[[C:.*]] = memref.load %[[X]][%[[K]], %[[I]]]
+// CHECK: arith.addf %[[C]], %[[B]] : f32
+// CHECK-COUNT-6: arith.addf
+// CHECK: memref.store {{.*}} %[[D]][%[[I]]]
+// CHECK: scf.for %{{.*}} = %c16 to %c19 step %c1
+// CHECK: scf.for
+func.func @columns(%x: memref<19x16xf32>, %d: memref<16xf32>) {
   linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
-      ins(%x : memref<8x16xf32>) outs(%d : memref<16xf32>) {
+      ins(%x : memref<19x16xf32>) outs(%d : memref<16xf32>) {
   ^bb0(%a: f32, %b: f32):
     %s = arith.addf %a, %b : f32
     linalg.yield %s : f32
