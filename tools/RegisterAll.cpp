@@ -40,9 +40,10 @@ void registerAllDialects(DialectRegistry &registry) {
 void registerAllPasses() {
   registerTransformsPasses();
   registerLoweringPasses();
+  registerPass([] { return createFoldConstants(constantEvaluator()); });
   registerPass([] { return createSelectSchedules(allBackends()); });
   registerPass([] { return createPackConstants(allBackends()); });
-  registerPipelines(allBackends());
+  registerPipelines(allBackends(), constantEvaluator());
   for (const std::unique_ptr<Backend> &backend : allBackends().all())
     backend->registerPasses();
   mlir::registerTransformsPasses(); // canonicalize, cse, ...

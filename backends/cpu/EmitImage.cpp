@@ -70,8 +70,10 @@ struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
         return code.emitError("there is no kernel ") << name;
       modules.push_back(code);
       kernels.push_back(kernel);
-      if (auto used = code->getAttrOfType<DenseI32ArrayAttr>(plan::kImportsAttr))
+      if (auto used = code->getAttrOfType<DenseI32ArrayAttr>(plan::kImportsAttr); used && !used.empty()) {
         imports.insert(used.asArrayRef().begin(), used.asArrayRef().end());
+        kernel->setAttr(plan::kImportsAttr, used);
+      }
       auto entry = code.lookupSymbol<LLVM::LLVMFuncOp>(name.getValue());
       auto bytes = entry ? entry->getAttrOfType<IntegerAttr>(kScratchAttr) : IntegerAttr();
       if (!bytes)

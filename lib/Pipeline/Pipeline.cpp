@@ -37,6 +37,8 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     pm.addNestedPass<func::FuncOp>(createInferShapes());
     pm.addNestedPass<func::FuncOp>(createSimplify());
     pm.addNestedPass<func::FuncOp>(createExpandOps());
+    if (options.evaluator)
+      pm.addPass(createFoldConstants(*options.evaluator));
     pm.addNestedPass<func::FuncOp>(createInferShapes());
     break;
   case Phase::Precision: // fp32 keeps the element types that the model has
@@ -70,16 +72,18 @@ static void buildVerifier(Phase phase, OpPassManager &pm) {
   pm.addPass(createVerifyPhase(options));
 }
 
-void registerPipelines(const BackendRegistry &backends) {
+void registerPipelines(const BackendRegistry &backends, const ConstantEvaluator &evaluator) {
+  CompileOptions compileOptions;
+  compileOptions.evaluator = &evaluator;
   registerPass([&backends] { return createGenerateCode(backends); });
   for (unsigned i = 0; i < kPhaseCount; ++i) {
     Phase phase = static_cast<Phase>(i);
     registerPassPipeline(
         fmt::format("dlc-{}", phaseName(phase)), fmt::format("The passes of phase {} and its verifier", phaseName(phase)),
-        [phase, &backends](OpPassManager &pm, StringRef options, function_ref<LogicalResult(const Twine &)> onError) {
+        [phase, &backends, compileOptions](OpPassManager &pm, StringRef options, function_ref<LogicalResult(const Twine &)> onError) {
           if (!options.empty())
             return LogicalResult(onError("a phase takes no options"));
-          buildPhase(phase, pm, backends);
+          buildPhase(phase, pm, backends, compileOptions);
           buildVerifier(phase, pm);
           return success();
         },

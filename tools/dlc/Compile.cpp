@@ -139,6 +139,7 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
     return invocation.fail(targets.takeError());
   request.options.variants = variantsFor(std::move(*targets));
   request.options.codegen.jobs = request.jobs;
+  request.options.evaluator = &constantEvaluator();
   request.options.dumpDir = invocation.value(OPT_dump_dir);
   return std::nullopt;
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../RegisterAll.h"
-#include "Runtime.h"
+#include "../Runtime.h"
 #include "Session.h"
 #include "dlc/Target/BackendRegistry.h"
 #include "llvm/ADT/STLExtras.h"

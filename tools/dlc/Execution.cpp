@@ -91,6 +91,7 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
     return invocation.fail(target.takeError());
   options.variants = variantsFor({std::move(*target)});
   options.codegen.jobs = *jobs;
+  options.evaluator = &constantEvaluator();
 
   Session session(*jobs, subject);
   FailureOr<Compiled> compiled = failure();

@@ -7,9 +7,9 @@
 #ifndef DLC_TOOLS_DLC_EXECUTION_H
 #define DLC_TOOLS_DLC_EXECUTION_H
 
+#include "../Runtime.h"
 #include "CommandLine.h"
 #include "Inputs.h"
-#include "Runtime.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 namespace dlc {

@@ -7,7 +7,7 @@
 #ifndef DLC_TOOLS_DLC_INPUTS_H
 #define DLC_TOOLS_DLC_INPUTS_H
 
-#include "Runtime.h"
+#include "../Runtime.h"
 #include "dlc/Frontends/Onnx.h"
 #include "dlc/Frontends/OnnxTensor.h"
 #include <optional>

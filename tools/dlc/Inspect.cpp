@@ -5,7 +5,7 @@
 // What is in a file. First all is gathered in one JSON value, so that --json and the text say the same.
 
 #include "../RegisterAll.h"
-#include "Runtime.h"
+#include "../Runtime.h"
 #include "Session.h"
 #include "dlc/Plan/Plan.h"
 #include "dlc/Plan/Serialize.h"

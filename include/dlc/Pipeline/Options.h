@@ -22,6 +22,8 @@ class PassManager;
 
 namespace dlc {
 
+class ConstantEvaluator;
+
 /// In the order in which they run. From Fuse on, once for each variant.
 enum class Phase { Import, Clean, Precision, Fuse, Plan, Schedule, Codegen, Finish };
 inline constexpr unsigned kPhaseCount = 8;
@@ -55,6 +57,8 @@ struct CompileOptions {
   PrecisionOptions precision;
   std::vector<VariantOptions> variants; // at least one; the order is that in the module
   CodegenOptions codegen;
+  /// Computes what depends on constants only, in phase clean; must outlive the compilation. Null: a run computes it.
+  const ConstantEvaluator *evaluator = nullptr;
   /// The last phase to run; nothing is serialized then.
   std::optional<Phase> stopAfter;
   /// Texts of the program after every phase go into this folder. Empty: none.

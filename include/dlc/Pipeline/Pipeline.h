@@ -70,8 +70,8 @@ mlir::FailureOr<Compiled> continueCompile(mlir::MLIRContext &context, Phase done
 /// Puts the passes of a phase on a manager for builtin.module. `backends` must outlive it.
 void buildPhase(Phase phase, mlir::OpPassManager &pm, const BackendRegistry &backends, const CompileOptions &options = {});
 /// Registers every phase as a pipeline with its verifier (dlc-clean, dlc-precision, ...), and the passes of this folder. To be
-/// called once a process; `backends` must live as long.
-void registerPipelines(const BackendRegistry &backends);
+/// called once a process; `backends` and `evaluator` must live as long.
+void registerPipelines(const BackendRegistry &backends, const ConstantEvaluator &evaluator);
 
 /// Phase codegen: runs the pipeline of the backend that the module's `plan.target` asks for.
 std::unique_ptr<mlir::Pass> createGenerateCode(const BackendRegistry &backends, const CodegenOptions &options = {});

@@ -8,7 +8,7 @@
 
 //--- image.mlir
 // CHECK: module attributes {plan.image = #dlc.weight<"{{[0-9a-f]+}}", tensor<{{[0-9]+}}xi8>> : tensor<{{[0-9]+}}xi8>, plan.imports = array<i32: 2, 5>, plan.target = "cpu:x86-64-v2"}
-// CHECK: plan.kernel @k operands 1 destinations 1 scalars 0 {entry = {{[0-9]+}} : i64, kind = #plan.kind<other, 0>, scratch = 64 : i64, stack = {{[0-9]+}} : i64}
+// CHECK: plan.kernel @k operands 1 destinations 1 scalars 0 {entry = {{[0-9]+}} : i64, kind = #plan.kind<other, 0>, plan.imports = array<i32: 5, 2>, scratch = 64 : i64, stack = {{[0-9]+}} : i64}
 // CHECK-NOT: llvm.func
 module attributes {plan.target = "cpu:x86-64-v2"} {
   plan.kernel @k operands 1 destinations 1 scalars 0 {kind = #plan.kind<other, 0>} (%x: tensor<f32>, %d: tensor<f32>) {

@@ -50,6 +50,18 @@ elif kind == "lookup":  # indices that random numbers are too large for
     graph = helper.make_graph(nodes, "lookup", [value("rows", ["n"], TensorProto.INT64)], [value("y", ["n", 4])], [table])
     inputs = [np.array([1, 0, 1])]
     outputs = [numpy_helper.to_array(table)[inputs[0]]]
+elif kind == "linear":  # weights that a run should not have to convert: 8 bits with a scale for each row, and transposed
+    narrow = rng.integers(-127, 128, (48, 96)).astype(np.int8)
+    scale, bias = rng.random((48, 1), dtype=np.float32), rng.standard_normal(48, dtype=np.float32)
+    nodes = [
+        helper.make_node("Cast", ["narrow"], ["wide"], "widen", to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["wide", "scale"], ["w"], "scaled"),
+        helper.make_node("Gemm", ["x", "w", "bias"], ["y"], "fc", transB=1),
+    ]
+    weights = [numpy_helper.from_array(array, name) for array, name in ((narrow, "narrow"), (scale, "scale"), (bias, "bias"))]
+    graph = helper.make_graph(nodes, "linear", [value("x", ["batch", 96])], [value("y", ["batch", 48])], weights)
+    inputs = [rng.standard_normal((5, 96), dtype=np.float32)]
+    outputs = [inputs[0] @ (narrow.astype(np.float32) * scale).T + bias]
 elif kind == "unsupported":  # two nodes that no version will ever have
     nodes = [
         helper.make_node("NoSuchOp", ["x"], ["h"], "first", domain="nowhere"),

@@ -4,8 +4,8 @@
 //
 // The runtime's handles with owners, and its errors as llvm::Error. The runtime itself is used as any application would.
 
-#ifndef DLC_TOOLS_DLC_RUNTIME_H
-#define DLC_TOOLS_DLC_RUNTIME_H
+#ifndef DLC_TOOLS_RUNTIME_H
+#define DLC_TOOLS_RUNTIME_H
 
 #include "dlc/Support/Format.h"
 #include "dlcrt/runtime.h"
