@@ -41,9 +41,11 @@ bool isSumOfProducts(linalg::GenericOp op) {
 } // namespace
 
 std::optional<Contraction> matchContraction(linalg::GenericOp op) {
-  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.getNumReductionLoops() || !isSumOfProducts(op) ||
-      llvm::is_contained(op.getStaticLoopRanges(), 0))
+  if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 || !op.getNumReductionLoops() || !isSumOfProducts(op))
     return std::nullopt;
+  for (auto [size, kind] : llvm::zip_equal(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
+    if (size == 0 && kind == utils::IteratorType::parallel) // nothing is computed
+      return std::nullopt;
   Contraction c;
   c.op = op;
   auto column = lastDim(c.map(2));

@@ -1,14 +1,11 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Launches.h"
 #include "dlc/IR/Dialect.h"
 #include "dlc/Lowering/Passes.h"
-#include "dlc/Plan/Plan.h"
-#include "dlc/Target/BackendRegistry.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/SymbolTable.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace dlc {
 #define GEN_PASS_DEF_COLLAPSEDIMS
@@ -252,11 +249,7 @@ private:
 class CollapseDims : public impl::CollapseDimsBase<CollapseDims> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    llvm::MapVector<plan::KernelOp, SmallVector<plan::LaunchOp>> launches;
-    getOperation().walk([&](plan::LaunchOp launch) {
-      if (auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel()))
-        launches[kernel].push_back(launch);
-    });
+    auto launches = launchesByKernel(getOperation(), symbols);
     for (auto &[kernel, users] : launches)
       if (kernel.hasBody() && !kernel.isGroup())
         KernelCollapse(kernel, users).run();

@@ -1,12 +1,9 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Launches.h"
 #include "dlc/IR/Dialect.h"
 #include "dlc/Lowering/Passes.h"
-#include "dlc/Plan/Plan.h"
-#include "dlc/Target/BackendRegistry.h"
-#include "dlc/Target/Target.h"
-#include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
 
@@ -23,21 +20,10 @@ public:
 private:
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto name = module->getAttrOfType<StringAttr>(plan::kTargetAttr);
-    if (!name) {
-      module.emitError() << "the module has no attribute '" << plan::kTargetAttr << "'";
+    FailureOr<Target> target = targetOfVariant(module);
+    const Backend *backend = succeeded(target) ? backendOfVariant(module, *backends, *target) : nullptr;
+    if (!backend)
       return signalPassFailure();
-    }
-    llvm::Expected<Target> target = parseTarget(name.getValue());
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
-      return signalPassFailure();
-    }
-    const Backend *backend = backends->find(target->kind);
-    if (!backend) {
-      module.emitError() << "no backend for target '" << name.getValue() << "'";
-      return signalPassFailure();
-    }
     SymbolTable symbols(module);
     WalkResult result = module.walk([&](plan::LaunchOp launch) {
       auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel());

@@ -1,19 +1,15 @@
 // Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Launches.h"
 #include "dlc/IR/Dialect.h"
 #include "dlc/Lowering/Passes.h"
-#include "dlc/Plan/Plan.h"
 #include "dlc/Support/CurrentWork.h"
-#include "dlc/Target/BackendRegistry.h"
-#include "dlc/Target/Target.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/IR/SymbolTable.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace dlc {
 #define GEN_PASS_DEF_SPLITREDUCTIONS
@@ -220,18 +216,11 @@ private:
 class SplitReductions : public impl::SplitReductionsBase<SplitReductions> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto name = module->getAttrOfType<StringAttr>(plan::kTargetAttr);
-    llvm::Expected<Target> target = name ? parseTarget(name.getValue()) : llvm::createStringError("the module has no target");
-    if (!target) {
-      module.emitError() << llvm::toString(target.takeError());
+    FailureOr<Target> target = targetOfVariant(module);
+    if (failed(target))
       return signalPassFailure();
-    }
     SymbolTable symbols(module);
-    llvm::MapVector<plan::KernelOp, SmallVector<plan::LaunchOp>> launches;
-    module.walk([&](plan::LaunchOp launch) {
-      if (auto kernel = symbols.lookup<plan::KernelOp>(launch.getKernel()))
-        launches[kernel].push_back(launch);
-    });
+    auto launches = launchesByKernel(module, symbols);
     for (auto &[kernel, users] : launches)
       if (std::optional<LongProduct> found = match(kernel, *target))
         Splitter(*found, symbols).run(users);

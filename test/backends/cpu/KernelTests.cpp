@@ -824,6 +824,36 @@ TEST_P(Kernels, StaticZeroSizes) {
   runner.run("product", {nullptr, nullptr, d}, {2}, 0, 1);
   for (float v : d)
     EXPECT_EQ(v, 2);
+
+  // Sums without terms that are computed further: what they start with, wherever they have their place.
+  KernelRunner half(R"(
+    plan.kernel @half operands 2 destinations 1 scalars 1 {kind = #plan.kind<contraction, 1>, schedule = #plan.schedule<tiles = [0, 1024]>,
+        plan.dims = [array<i64: -1, -1>, array<i64: -1, 0>, array<i64: -1, 0>]} (%x: tensor<2x0xf16>, %y: tensor<0x?xf16>, %d: tensor<2x?xf16>, %n: index) {
+      %two = arith.constant 2.0 : f32
+      %e = tensor.empty(%n) : tensor<2x?xf32>
+      %f = linalg.fill ins(%two : f32) outs(%e : tensor<2x?xf32>) -> tensor<2x?xf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+                           iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %y : tensor<2x0xf16>, tensor<0x?xf16>) outs(%f : tensor<2x?xf32>) {
+      ^bb0(%a: f16, %b: f16, %s: f32):
+        %aa = arith.extf %a : f16 to f32
+        %bb = arith.extf %b : f16 to f32
+        %p = arith.mulf %aa, %bb : f32
+        %q = arith.addf %s, %p : f32
+        linalg.yield %q : f32
+      } -> tensor<2x?xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(m, n) -> (m, n)>, affine_map<(m, n) -> (m, n)>], iterator_types = ["parallel", "parallel"]}
+          ins(%c : tensor<2x?xf32>) outs(%d : tensor<2x?xf16>) {
+      ^bb0(%a: f32, %b: f16):
+        %t = arith.truncf %a : f32 to f16
+        linalg.yield %t : f16
+      } -> tensor<2x?xf16>
+      plan.yield %r : tensor<2x?xf16>
+    })", GetParam());
+  ASSERT_EQ(half.error, "");
+  uint16_t halves[6] = {};
+  half.run("half", {nullptr, nullptr, halves}, {3}, 0, 1);
+  for (uint16_t v : halves)
+    EXPECT_EQ(v, 0x4000); // 2
 }
 
 TEST_P(Kernels, Scan) {
