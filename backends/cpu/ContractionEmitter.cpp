@@ -57,7 +57,7 @@ public:
   }
 
 private:
-  static constexpr int64_t kDepth = 256; // terms of a panel: it stays in the first cache
+  static constexpr int64_t kDepth = 384; // terms of a panel, which so stays in the first cache, and of a piece of a sum
 
   //===--------------------------------------------------------------------===//
   // Tiles of the launch, and the dims that are neither rows nor columns
@@ -358,7 +358,12 @@ private:
       }
       return after;
     };
-    sums = panels ? loop(reductions[0], panels->from, asValue(panels->end), 1, sums, step) : loops(reductions, sums, step);
+    if (panels && panels->isFirst)
+      sums = addPiece(sums, panels->from, panels->end, step);
+    else if (panels || !isa<FloatType>(c.accumulator()) || reductions.size() != 1 || !hasPieces())
+      sums = loops(reductions, sums, step);
+    else
+      sums = emitPieces(sums, step);
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t v = 0; v < vectors; ++v) {
         Value at = columnOf(v);
@@ -366,6 +371,28 @@ private:
         state = write(std::move(state), sums[i * vectors + v], plus(row, i), at, lanes, mask);
       }
     return state;
+  }
+
+  /// Long sums in pieces of kDepth terms, whose totals are added up: a sum of few large and many small terms loses less.
+  SmallVector<Value> emitPieces(SmallVector<Value> totals, Body step) {
+    Value depth = extentOf(reductions[0]);
+    int64_t known = op.getStaticLoopRanges()[reductions[0]];
+    return range(rewriter.getIndexAttr(0), depth, kDepth, totals, [&](Value from, State now) {
+      bool isWhole = !ShapedType::isDynamic(known) && known % kDepth == 0;
+      OpFoldResult end = isWhole ? OpFoldResult(plus(from, kDepth)) : smaller(plus(from, kDepth), depth);
+      return addPiece(now, from, end, step);
+    });
+  }
+
+  /// The totals so far and the sums of the terms [from, end).
+  SmallVector<Value> addPiece(ArrayRef<Value> totals, Value from, OpFoldResult end, Body step) {
+    SmallVector<Value> sums;
+    for (Value total : totals)
+      sums.push_back(arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(total.getType())));
+    sums = loop(reductions[0], from, asValue(end), 1, sums, step);
+    for (auto [sum, total] : llvm::zip_equal(sums, totals))
+      sum = isa<FloatType>(c.accumulator()) ? Value(arith::AddFOp::create(rewriter, loc, total, sum)) : Value(arith::AddIOp::create(rewriter, loc, total, sum));
+    return sums;
   }
 
   State emitAlongTerms(State state, Value row, int64_t rows, Value begin, OpFoldResult end) {

@@ -21,7 +21,7 @@
 //           the sums of the accumulators' lanes; then single terms
 //
 // An epilogue of a few operations works on the accumulators where they are. A long one is written once: sums go to a small buffer,
-// and it follows row by row. Each element is summed up in the order of k, whatever the tile.
+// and it follows row by row. Each element is summed up in the order of k, whatever the tile: 384 terms at a time, whose totals are added up.
 
 #include "BodyEvaluator.h"
 #include "ContractionEmitter.h"

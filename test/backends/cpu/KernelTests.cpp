@@ -133,8 +133,26 @@ TEST_P(Kernels, MatmulWithEpilogue) {
 
 /// Tiles with rows enough for copying the columns into panels; few rows, and terms of several panels, too.
 TEST_P(Kernels, MatmulThatPacks) {
-  checkMatmul(GetParam(), 48, 96, {{48, 96, 64}, {50, 130, 300}, {100, 33, 513}, {13, 100, 200}, {3, 70, 257}, {60, 64, 0}, {49, 1, 9}, {96, 97, 256}});
+  checkMatmul(GetParam(), 48, 96, {{48, 96, 64}, {50, 130, 300}, {100, 33, 513}, {13, 100, 200}, {3, 70, 257}, {60, 64, 0}, {49, 1, 9}, {96, 97, 384}, {50, 20, 769}});
   checkMatmul(GetParam(), 48, 96, {{50, 130, 33}, {100, 16, 33}, {5, 99, 33}}, "33"); // one panel holds all terms
+}
+
+/// One large term and many small ones: only the piece of the sum that holds the large one loses some. With and without packing.
+TEST_P(Kernels, LongSumsInPieces) {
+  for (const char *terms : {"?", "4097"}) {
+    KernelRunner runner(matmulText("48, 64", "m, k", "k, n", terms), GetParam());
+    ASSERT_EQ(runner.error, "");
+    constexpr int64_t n = 20, k = 4097;
+    constexpr float large = 16777216; // to which adding 1 changes nothing
+    for (int64_t m : {1, 7, 40}) {
+      std::vector<float> a(m * k, 1), b(k * n, 1), bias(n, 0), d(m * n);
+      for (int64_t i = 0; i < m; ++i)
+        a[i * k] = large;
+      runner.run("k", {a.data(), b.data(), bias.data(), d.data()}, {m, n, k}, 0, 1);
+      for (float sum : d)
+        ASSERT_GE(sum, large + 4096 - 384) << m << " rows, " << terms << " terms";
+    }
+  }
 }
 
 /// Batches of i8 products summed up in i32, without an epilogue; unsigned times signed. `mapB` chooses columns or terms side by side.
