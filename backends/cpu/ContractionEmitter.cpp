@@ -134,7 +134,7 @@ private:
     if (auto known = getConstantIntValue(rows))
       return emitChunks(std::move(state), *known >= enough);
     // Few rows do not repay the packing.
-    Value many = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::uge, asValue(rows), arith::ConstantIndexOp::create(rewriter, loc, enough));
+    Value many = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::uge, asValue(rows), number(enough));
     auto either = scf::IfOp::create(rewriter, loc, TypeRange(ValueRange(state)), many, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(rewriter);
     for (bool packs : {true, false}) {

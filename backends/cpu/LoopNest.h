@@ -29,7 +29,7 @@ protected:
 
   /// Call first, where the code goes: all indices are 0.
   void begin(unsigned loops) {
-    zero = mlir::arith::ConstantIndexOp::create(rewriter, loc, 0);
+    zero = number(0);
     indices.assign(loops, zero);
   }
 
@@ -39,18 +39,16 @@ protected:
     for (mlir::AffineExpr e : map.getResults()) {
       auto dim = llvm::dyn_cast<mlir::AffineDimExpr>(e);
       int64_t constant = dim ? 0 : llvm::cast<mlir::AffineConstantExpr>(e).getValue();
-      result.push_back(dim        ? indices[dim.getPosition()]
-                       : constant ? mlir::Value(mlir::arith::ConstantIndexOp::create(rewriter, loc, constant))
-                                  : zero);
+      result.push_back(dim ? indices[dim.getPosition()] : constant ? number(constant) : zero);
     }
     return result;
   }
 
-  llvm::SmallVector<mlir::Value> loop(unsigned number, mlir::Value begin, mlir::Value end, int64_t step, mlir::ValueRange carried, Body body) {
-    auto nest = mlir::scf::ForOp::create(rewriter, loc, begin, end, mlir::arith::ConstantIndexOp::create(rewriter, loc, step), carried);
+  llvm::SmallVector<mlir::Value> loop(unsigned which, mlir::Value begin, mlir::Value end, int64_t step, mlir::ValueRange carried, Body body) {
+    auto nest = mlir::scf::ForOp::create(rewriter, loc, begin, end, number(step), carried);
     mlir::OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(nest.getBody());
-    indices[number] = nest.getInductionVar();
+    indices[which] = nest.getInductionVar();
     llvm::SmallVector<mlir::Value> next = body(nest.getRegionIterArgs());
     mlir::scf::YieldOp::create(rewriter, loc, next);
     return llvm::SmallVector<mlir::Value>(nest.getResults());
@@ -62,6 +60,13 @@ protected:
       return body(carried);
     return loop(numbers.front(), zero, extentOf(numbers.front()), 1, carried,
                 [&](mlir::ValueRange inner) { return loops(numbers.drop_front(), inner, body); });
+  }
+
+  /// A loop that carries nothing; the code that follows goes inside of it.
+  void enter(unsigned loop, mlir::Value begin, mlir::Value end, int64_t step) {
+    auto nest = mlir::scf::ForOp::create(rewriter, loc, begin, end, number(step));
+    rewriter.setInsertionPointToStart(nest.getBody());
+    indices[loop] = nest.getInductionVar();
   }
 
   /// Values that a loop carries.

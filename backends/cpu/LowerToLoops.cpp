@@ -5,6 +5,7 @@
 // lower-to-loops: linalg on memory becomes loops over elements, in the order that is good for memory: innermost the dim along
 // which most accesses are contiguous. LLVM vectorises them.
 
+#include "LoopNest.h"
 #include "Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -90,15 +91,15 @@ linalg::GenericOp cutIntoSquares(linalg::GenericOp op, RewriterBase &rewriter) {
 
 /// Several terms of a reduction at a time, in order, where the innermost loop goes over results that lie side by side
 /// and the one outside of it over their terms: what is reduced so far is then read and written once for all of them.
-class ReductionOverRows {
+class ReductionOverRows final : LoopNest {
 public:
   static constexpr int64_t kRows = 8;
 
-  explicit ReductionOverRows(linalg::GenericOp op) : op(op), b(op), loc(op.getLoc()), loops(op.getNumLoops()) {}
+  ReductionOverRows(RewriterBase &rewriter, linalg::GenericOp op) : LoopNest(rewriter, op.getLoc()), op(op), depth(op.getNumLoops()) {}
 
   bool isOne() {
-    if (loops < 2 || op.getIteratorTypesArray()[loops - 1] != utils::IteratorType::parallel ||
-        op.getIteratorTypesArray()[loops - 2] != utils::IteratorType::reduction)
+    if (depth < 2 || op.getIteratorTypesArray()[depth - 1] != utils::IteratorType::parallel ||
+        op.getIteratorTypesArray()[depth - 2] != utils::IteratorType::reduction)
       return false;
     return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
       AffineMap map = op.getMatchingIndexingMap(&operand);
@@ -109,73 +110,56 @@ public:
   }
 
   void emit() {
-    SmallVector<Range> domain = cast<TilingInterface>(op.getOperation()).getIterationDomain(b);
-    indices.resize(loops);
-    for (unsigned loop = 0; loop + 2 < loops; ++loop)
-      enter(loop, constant(0), asValue(domain[loop].size), 1);
-    Value rows = asValue(domain[loops - 2].size), columns = asValue(domain[loops - 1].size);
-    Value end = arith::SubIOp::create(b, loc, rows, arith::RemUIOp::create(b, loc, rows, constant(kRows)));
-    for (auto [from, to, count] : {std::tuple(constant(0), end, kRows), std::tuple(end, rows, int64_t(1))}) {
-      OpBuilder::InsertionGuard guard(b);
-      enter(loops - 2, from, to, count);
-      enter(loops - 1, constant(0), columns, 1);
+    rewriter.setInsertionPoint(op);
+    domain = cast<TilingInterface>(op.getOperation()).getIterationDomain(rewriter);
+    begin(depth);
+    for (unsigned loop = 0; loop + 2 < depth; ++loop)
+      enter(loop, zero, extentOf(loop), 1);
+    Value rows = extentOf(depth - 2), columns = extentOf(depth - 1);
+    Value end = arith::SubIOp::create(rewriter, loc, rows, arith::RemUIOp::create(rewriter, loc, rows, number(kRows)));
+    for (auto [from, to, count] : {std::tuple(zero, end, kRows), std::tuple(end, rows, int64_t(1))}) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      enter(depth - 2, from, to, count);
+      enter(depth - 1, zero, columns, 1);
       combine(count);
     }
-    op.erase();
+    rewriter.eraseOp(op);
   }
 
 private:
-  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
-  Value asValue(OpFoldResult size) { return getValueOrCreateConstantIndexOp(b, loc, size); }
-
-  /// A loop, with the code that follows inside of it.
-  void enter(unsigned loop, Value begin, Value end, int64_t step) {
-    auto nest = scf::ForOp::create(b, loc, begin, end, constant(step));
-    b.setInsertionPointToStart(nest.getBody());
-    indices[loop] = nest.getInductionVar();
-  }
-
-  SmallVector<Value> at(AffineMap map) {
-    SmallVector<Value> result;
-    for (AffineExpr e : map.getResults())
-      result.push_back(isa<AffineDimExpr>(e) ? indices[cast<AffineDimExpr>(e).getPosition()]
-                                             : constant(cast<AffineConstantExpr>(e).getValue()));
-    return result;
-  }
-
   void combine(int64_t count) {
     SmallVector<Value> results;
     for (OpOperand &init : op.getDpsInitsMutable())
-      results.push_back(memref::LoadOp::create(b, loc, init.get(), at(op.getMatchingIndexingMap(&init))));
-    Value first = indices[loops - 2];
+      results.push_back(memref::LoadOp::create(rewriter, loc, init.get(), at(op.getMatchingIndexingMap(&init))));
+    Value first = indices[depth - 2];
     for (int64_t i = 0; i < count; ++i) {
-      indices[loops - 2] = i ? Value(arith::AddIOp::create(b, loc, first, constant(i))) : first;
+      indices[depth - 2] = i ? Value(arith::AddIOp::create(rewriter, loc, first, number(i))) : first;
       IRMapping body;
       for (auto [argument, value] : llvm::zip_equal(op.getRegionOutputArgs(), results))
         body.map(argument, value);
       for (OpOperand *input : op.getDpsInputOperands())
         body.map(op.getMatchingBlockArgument(input),
                  isa<MemRefType>(input->get().getType())
-                     ? Value(memref::LoadOp::create(b, loc, input->get(), at(op.getMatchingIndexingMap(input))))
+                     ? Value(memref::LoadOp::create(rewriter, loc, input->get(), at(op.getMatchingIndexingMap(input))))
                      : input->get());
       for (Operation &inner : op.getBody()->without_terminator())
         if (auto index = dyn_cast<linalg::IndexOp>(inner))
           body.map(index, indices[index.getDim()]);
         else
-          b.clone(inner, body);
+          rewriter.clone(inner, body);
       for (auto [result, yielded] : llvm::zip_equal(results, op.getBody()->getTerminator()->getOperands()))
         result = body.lookupOrDefault(yielded);
     }
-    indices[loops - 2] = first;
+    indices[depth - 2] = first;
     for (auto [init, result] : llvm::zip_equal(op.getDpsInitsMutable(), results))
-      memref::StoreOp::create(b, loc, result, init.get(), at(op.getMatchingIndexingMap(&init)));
+      memref::StoreOp::create(rewriter, loc, result, init.get(), at(op.getMatchingIndexingMap(&init)));
   }
 
+  Value extentOf(unsigned loop) override { return asValue(domain[loop].size); }
+
   linalg::GenericOp op;
-  OpBuilder b;
-  Location loc;
-  unsigned loops;
-  SmallVector<Value> indices;
+  unsigned depth; // loops
+  SmallVector<Range> domain;
 };
 
 struct LowerToLoops : PassWrapper<LowerToLoops, OperationPass<ModuleOp>> {
@@ -201,7 +185,7 @@ struct LowerToLoops : PassWrapper<LowerToLoops, OperationPass<ModuleOp>> {
         rewriter.setInsertionPoint(generic);
         if (generic.getNumLoops() > 1)
           generic = cutIntoSquares(generic, rewriter);
-        if (ReductionOverRows reduction(generic); reduction.isOne()) {
+        if (ReductionOverRows reduction(rewriter, generic); reduction.isOne()) {
           reduction.emit();
           continue;
         }

@@ -93,7 +93,7 @@ public:
   void emit() {
     rewriter.setInsertionPoint(op);
     for (Range &range : cast<TilingInterface>(op.getOperation()).getIterationDomain(rewriter))
-      extents.push_back(getValueOrCreateConstantIndexOp(rewriter, loc, range.size));
+      extents.push_back(asValue(range.size));
     begin(extents.size());
     SmallVector<Value> into;
     for (Value init : op.getDpsInits()) {
@@ -123,20 +123,18 @@ private:
     state = loops(outer, state, [&](ValueRange before) {
       SmallVector<Value> now(before);
       OpFoldResult begin = rewriter.getIndexAttr(0);
-      AffineExpr first = rewriter.getAffineSymbolExpr(0), extent = rewriter.getAffineSymbolExpr(1);
       SmallVector<std::pair<unsigned, int64_t>> pieces{{accumulators, vector}, {1, vector}, {1, 1}};
       if (accumulators == 1)
         pieces.erase(pieces.begin());
       for (auto [vectors, lanes] : pieces) {
         int64_t step = vectors * lanes;
-        OpFoldResult end = affine::makeComposedFoldedAffineApply(rewriter, loc, first + (extent - first).floorDiv(step) * step,
-                                                                 {begin, OpFoldResult(extents[along])});
+        OpFoldResult end = wholePieces(begin, extents[along], step);
         now = loop(along, asValue(begin), asValue(end), step, now, [&, vectors = vectors, lanes = lanes](ValueRange inner) {
           SmallVector<Value> next(inner);
           Value position = indices[along];
           for (unsigned v = 0; v < vectors; ++v) {
             if (v)
-              indices[along] = arith::AddIOp::create(rewriter, loc, position, arith::ConstantIndexOp::create(rewriter, loc, v * lanes));
+              indices[along] = arith::AddIOp::create(rewriter, loc, position, number(v * lanes));
             addTerms(next, lanes == 1 ? std::nullopt : std::optional<unsigned>(v), lanes);
           }
           return next;
@@ -183,7 +181,6 @@ private:
     return arith::ConstantOp::create(rewriter, loc, rewriter.getFloatAttr(type, isa<arith::AddFOp>(combiners[i]) ? 0 : 1));
   }
   AffineMap outputMap(unsigned i) { return op.getIndexingMapMatchingResult(op->getResult(i)); }
-  Value asValue(OpFoldResult value) { return getValueOrCreateConstantIndexOp(rewriter, loc, value); }
 
   Value extentOf(unsigned loop) override { return extents[loop]; }
 

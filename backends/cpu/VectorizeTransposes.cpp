@@ -14,6 +14,7 @@
 //
 // Blocks go in an order that uses up whole cache lines of both sides while they are near.
 
+#include "LoopNest.h"
 #include "Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -29,9 +30,9 @@ namespace {
 
 constexpr int64_t kPieceBits = 128, kLineBits = 512;
 
-class Transpose {
+class Transpose final : LoopNest {
 public:
-  Transpose(linalg::GenericOp op, const Target &target) : op(op), target(target), b(op), loc(op.getLoc()) {}
+  Transpose(RewriterBase &rewriter, linalg::GenericOp op, const Target &target) : LoopNest(rewriter, op.getLoc()), op(op), target(target) {}
 
   bool isOne() {
     if (op.getNumReductionLoops() || op.getNumLoops() < 2 || op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1)
@@ -59,14 +60,15 @@ public:
   }
 
   void emit() {
+    rewriter.setInsertionPoint(op);
     for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
       for (auto [i, e] : llvm::enumerate(toMap.getResults()))
-        if (e == b.getAffineDimExpr(loop))
-          extents.push_back(memref::DimOp::create(b, loc, to, i));
-    indices.resize(op.getNumLoops());
+        if (e == rewriter.getAffineDimExpr(loop))
+          extents.push_back(memref::DimOp::create(rewriter, loc, to, i));
+    begin(op.getNumLoops());
     for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
       if (loop != row && loop != column)
-        enter(loop, constant(0), extents[loop], 1);
+        enter(loop, zero, extents[loop], 1);
 
     lanes = kPieceBits / bits;
     pieces = std::max<int64_t>(target.vectorBits / kPieceBits, 1);
@@ -76,44 +78,29 @@ public:
     Value rowEnd = floorTo(rows, height), columnEnd = floorTo(columns, lanes);
     // Whole lines of both sides, then what is left of blocks, then of elements.
     Value tallEnd = floorTo(rows, tall), wideEnd = floorTo(columns, wide);
-    blocks(constant(0), wideEnd, wide, constant(0), tallEnd, tall);
-    blocks(constant(0), wideEnd, lanes, tallEnd, rowEnd, height);
-    blocks(wideEnd, columnEnd, lanes, constant(0), rowEnd, height);
-    elements(constant(0), columnEnd, rowEnd, rows);
-    elements(columnEnd, columns, constant(0), rows);
-    op.erase();
+    blocks(zero, wideEnd, wide, zero, tallEnd, tall);
+    blocks(zero, wideEnd, lanes, tallEnd, rowEnd, height);
+    blocks(wideEnd, columnEnd, lanes, zero, rowEnd, height);
+    elements(zero, columnEnd, rowEnd, rows);
+    elements(columnEnd, columns, zero, rows);
+    rewriter.eraseOp(op);
   }
 
 private:
-  Value constant(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
   Value floorTo(Value size, int64_t step) {
-    return arith::SubIOp::create(b, loc, size, arith::RemUIOp::create(b, loc, size, constant(step)));
-  }
-
-  /// A loop, with the code that follows inside of it.
-  void enter(unsigned loop, Value begin, Value end, int64_t step) {
-    auto nest = scf::ForOp::create(b, loc, begin, end, constant(step));
-    b.setInsertionPointToStart(nest.getBody());
-    indices[loop] = nest.getInductionVar();
-  }
-
-  SmallVector<Value> at(AffineMap map) {
-    SmallVector<Value> result;
-    for (AffineExpr e : map.getResults())
-      result.push_back(indices[cast<AffineDimExpr>(e).getPosition()]);
-    return result;
+    return arith::SubIOp::create(rewriter, loc, size, arith::RemUIOp::create(rewriter, loc, size, number(step)));
   }
 
   /// Blocks of a register's height and a piece's width, in larger ones of `wide` columns and `tall` rows.
   void blocks(Value columnBegin, Value columnEnd, int64_t wide, Value rowBegin, Value rowEnd, int64_t tall) {
-    OpBuilder::InsertionGuard guard(b);
+    OpBuilder::InsertionGuard guard(rewriter);
     enter(column, columnBegin, columnEnd, wide);
     enter(row, rowBegin, rowEnd, tall);
     Value firstColumn = indices[column], firstRow = indices[row];
     for (int64_t c = 0; c < wide; c += lanes)
       for (int64_t r = 0; r < tall; r += lanes * pieces) {
-        indices[column] = arith::AddIOp::create(b, loc, firstColumn, constant(c));
-        indices[row] = arith::AddIOp::create(b, loc, firstRow, constant(r));
+        indices[column] = arith::AddIOp::create(rewriter, loc, firstColumn, number(c));
+        indices[row] = arith::AddIOp::create(rewriter, loc, firstRow, number(r));
         block();
       }
   }
@@ -126,8 +113,8 @@ private:
     for (int64_t i = 0; i < lanes; ++i) {
       SmallVector<Value> parts;
       for (int64_t p = 0; p < pieces; ++p) {
-        indices[row] = arith::AddIOp::create(b, loc, firstRow, constant(p * lanes + i));
-        parts.push_back(vector::LoadOp::create(b, loc, piece, from, at(fromMap)));
+        indices[row] = arith::AddIOp::create(rewriter, loc, firstRow, number(p * lanes + i));
+        parts.push_back(vector::LoadOp::create(rewriter, loc, piece, from, at(fromMap)));
       }
       for (; parts.size() > 1; parts.resize(parts.size() / 2))
         for (size_t p = 0; p < parts.size() / 2; ++p)
@@ -143,15 +130,15 @@ private:
     }
     indices[row] = firstRow;
     for (int64_t i = 0; i < lanes; ++i) {
-      indices[column] = arith::AddIOp::create(b, loc, firstColumn, constant(i));
-      vector::StoreOp::create(b, loc, block[i], to, at(toMap));
+      indices[column] = arith::AddIOp::create(rewriter, loc, firstColumn, number(i));
+      vector::StoreOp::create(rewriter, loc, block[i], to, at(toMap));
     }
   }
 
   /// Two vectors as one.
   Value join(Value x, Value y) {
     return vector::ShuffleOp::create(
-        b, loc, x, y, llvm::to_vector(llvm::seq<int64_t>(0, 2 * cast<VectorType>(x.getType()).getDimSize(0))));
+        rewriter, loc, x, y, llvm::to_vector(llvm::seq<int64_t>(0, 2 * cast<VectorType>(x.getType()).getDimSize(0))));
   }
 
   /// x0 y0 x1 y1 .. of the low or the high half of each piece.
@@ -163,26 +150,26 @@ private:
         mask.push_back(source);
         mask.push_back(source + lanes * pieces);
       }
-    return vector::ShuffleOp::create(b, loc, x, y, mask);
+    return vector::ShuffleOp::create(rewriter, loc, x, y, mask);
   }
 
   void elements(Value columnBegin, Value columnEnd, Value rowBegin, Value rowEnd) {
-    OpBuilder::InsertionGuard guard(b);
+    OpBuilder::InsertionGuard guard(rewriter);
     enter(column, columnBegin, columnEnd, 1);
     enter(row, rowBegin, rowEnd, 1);
-    Value x = memref::LoadOp::create(b, loc, from, at(fromMap));
-    memref::StoreOp::create(b, loc, x, to, at(toMap));
+    Value x = memref::LoadOp::create(rewriter, loc, from, at(fromMap));
+    memref::StoreOp::create(rewriter, loc, x, to, at(toMap));
   }
+
+  Value extentOf(unsigned loop) override { return extents[loop]; }
 
   linalg::GenericOp op;
   const Target &target;
-  OpBuilder b;
-  Location loc;
   Value from, to;
   AffineMap fromMap, toMap;
   unsigned row = 0, column = 0; // the loops along which `to` and `from` are contiguous
   int64_t bits = 0, lanes = 0, pieces = 0;
-  SmallVector<Value> extents, indices;
+  SmallVector<Value> extents;
 };
 
 struct VectorizeTransposes : PassWrapper<VectorizeTransposes, OperationPass<ModuleOp>> {
@@ -199,8 +186,9 @@ struct VectorizeTransposes : PassWrapper<VectorizeTransposes, OperationPass<Modu
       return signalPassFailure();
     SmallVector<linalg::GenericOp> ops;
     getOperation().walk([&](linalg::GenericOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
     for (linalg::GenericOp op : ops)
-      if (Transpose transpose(op, *target); transpose.isOne())
+      if (Transpose transpose(rewriter, op, *target); transpose.isOne())
         transpose.emit();
   }
 };

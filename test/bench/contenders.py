@@ -151,23 +151,23 @@ class Peak:
     """fused multiply-adds on registers (fma_peak.c), on each of the cores at once: what no contender can surpass."""
 
     def __init__(self, threads, library):
-        self.library = ctypes.CDLL(str(library))
-        self.library.fma_flops_per_step.restype = ctypes.c_double
-        self.library.fma_run.restype = ctypes.c_int64
-        self.library.fma_run.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]
+        self.loops = ctypes.CDLL(str(library))
+        self.loops.fma_flops_per_step.restype = ctypes.c_double
+        self.loops.fma_run.restype = ctypes.c_int64
+        self.loops.fma_run.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.POINTER(ctypes.c_int)]
         self.cores = (ctypes.c_int * threads)(*sorted(os.sched_getaffinity(0)))
-        self.version = f"{self.library.fma_vector_bits()}-bit vectors"
+        self.version = f"{self.loops.fma_vector_bits()}-bit vectors"
 
     def load(self, path, inputs):
         steps = 10000
         while (least := min(self._run(steps, 1) for _ in range(10))) < PEAK_SECONDS * 1e9 / 2:
             steps *= 2
         steps = round(steps * PEAK_SECONDS * 1e9 / least)
-        self.flops = steps * self.library.fma_flops_per_step() * len(self.cores)
+        self.flops = steps * self.loops.fma_flops_per_step() * len(self.cores)
         self.ways = {"fma_run": lambda: self._run(steps, len(self.cores))}
 
     def _run(self, steps, count):
-        self.last = self.library.fma_run(steps, count, self.cores)
+        self.last = self.loops.fma_run(steps, count, self.cores)
         if self.last < 0:
             raise Failed("no threads to be had")
         return self.last
