@@ -10,15 +10,15 @@ using namespace mlir;
 
 namespace dlc::cpu {
 
-bool BodyEvaluator::isElementwise(linalg::GenericOp op) {
-  return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
+bool BodyEvaluator::isElementwise(Block &body) {
+  return llvm::all_of(body.without_terminator(), [](Operation &inner) {
     return inner.getNumResults() == 1 && inner.hasTrait<OpTrait::Elementwise>() && isMemoryEffectFree(&inner) &&
            inner.getResult(0).getType().isIntOrFloat();
   });
 }
 
 void BodyEvaluator::run(ArrayRef<Operation *> left) {
-  for (Operation &inner : op.getBody()->without_terminator())
+  for (Operation &inner : body.without_terminator())
     if (!llvm::is_contained(left, &inner))
       map.map(inner.getResult(0), apply(inner));
 }

@@ -15,12 +15,14 @@ namespace dlc::cpu {
 /// Values are scalars or vectors of one length; a scalar is widened when it meets a vector.
 class BodyEvaluator {
 public:
-  BodyEvaluator(mlir::OpBuilder &builder, mlir::linalg::GenericOp op) : builder(builder), op(op) {}
+  BodyEvaluator(mlir::OpBuilder &builder, mlir::Block &body) : builder(builder), body(body) {}
+  BodyEvaluator(mlir::OpBuilder &builder, mlir::linalg::GenericOp op) : BodyEvaluator(builder, *op.getBody()) {}
 
   /// Whether every op of the body works element by element, so that all this is possible.
-  static bool isElementwise(mlir::linalg::GenericOp op);
+  static bool isElementwise(mlir::Block &body);
+  static bool isElementwise(mlir::linalg::GenericOp op) { return isElementwise(*op.getBody()); }
 
-  void setArgument(unsigned i, mlir::Value value) { map.map(op.getBody()->getArgument(i), value); }
+  void setArgument(unsigned i, mlir::Value value) { map.map(body.getArgument(i), value); }
   /// Computes all of the body but the ops in `left`, and what only they need, if it has to.
   void run(llvm::ArrayRef<mlir::Operation *> left = {});
   mlir::Value lookup(mlir::Value value) const { return map.lookupOrDefault(value); }
@@ -30,7 +32,7 @@ public:
 
 private:
   mlir::OpBuilder &builder;
-  mlir::linalg::GenericOp op;
+  mlir::Block &body;
   mlir::IRMapping map;
 };
 

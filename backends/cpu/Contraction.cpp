@@ -74,16 +74,19 @@ std::optional<Contraction> matchContraction(linalg::GenericOp op) {
   return c;
 }
 
-RegisterTile registerTile(const Contraction &c, const Target &target, plan::ScheduleAttr schedule) {
-  int64_t vector = std::max<int64_t>(target.lanes(std::max(c.accumulator().getIntOrFloatBitWidth(), 8u)), 2);
+RegisterTile registerTile(unsigned bits, const Target &target) {
+  int64_t vector = std::max<int64_t>(target.lanes(std::max(bits, 8u)), 2);
   bool many = target.vectorRegisters >= 32;
-  RegisterTile tile{4, many ? 4 : 2, vector};
-  if (!c.term) {
-    // Accumulators fill the registers but for the columns that are read, an element of the rows, and, without fused
-    // multiplication and addition, a product. Loads of the columns are worth it from two vectors on; short vectors take four.
-    int64_t vectors = many && target.vectorBits < 256 ? 4 : 2;
-    tile = {!target.fma ? 4 : many && target.vectorBits >= 512 ? 8 : 6, vectors * vector, vector};
-  }
+  // Accumulators fill the registers but for the columns that are read, an element of the rows, and, without fused
+  // multiplication and addition, a product. Loads of the columns are worth it from two vectors on; short vectors take four.
+  int64_t vectors = many && target.vectorBits < 256 ? 4 : 2;
+  return {!target.fma ? 4 : many && target.vectorBits >= 512 ? 8 : 6, vectors * vector, vector};
+}
+
+RegisterTile registerTile(const Contraction &c, const Target &target, plan::ScheduleAttr schedule) {
+  RegisterTile tile = registerTile(c.accumulator().getIntOrFloatBitWidth(), target);
+  if (c.term)
+    tile = {4, target.vectorRegisters >= 32 ? 4 : 2, tile.vector};
   if (schedule && schedule.getRegisters().size() == linalg::GenericOp(c.op).getNumLoops()) {
     tile.columns = std::max<int64_t>(schedule.getRegisters()[c.column], 1);
     tile.rows = c.row ? std::max<int64_t>(schedule.getRegisters()[*c.row], 1) : 1;

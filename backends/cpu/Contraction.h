@@ -35,6 +35,8 @@ std::optional<Contraction> matchContraction(mlir::linalg::GenericOp op);
 struct RegisterTile {
   int64_t rows, columns, vector;
 };
+/// For accumulators of `bits` bits, along columns that lie side by side.
+RegisterTile registerTile(unsigned bits, const Target &target);
 /// `schedule` may be null, and may say otherwise.
 RegisterTile registerTile(const Contraction &c, const Target &target, plan::ScheduleAttr schedule = nullptr);
 

@@ -77,8 +77,9 @@ public:
     pm.addPass(createOutlineCodePass());
     OpPassManager &code = pm.nest<ModuleOp>();
 
-    // Kernels of rows, written on memory at once; nothing up to the loops' way to LLVM is left to do for them.
+    // Kernels of rows and attention, written on memory at once; nothing up to the loops' way to LLVM is left to do for them.
     code.addPass(createVectorizeRowsPass());
+    code.addPass(createEmitAttentionPass());
 
     // The others, on tensors: what is computed where.
     code.addPass(createFuseElementwisePass());
@@ -156,7 +157,7 @@ public:
 
   void registerPasses() const final {
     for (auto create :
-         {createOutlineCodePass, createVectorizeRowsPass, createFuseElementwisePass, createEmitContractionsPass, createTileKernelsPass,
+         {createOutlineCodePass, createVectorizeRowsPass, createEmitAttentionPass, createFuseElementwisePass, createEmitContractionsPass, createTileKernelsPass,
           createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass, createAllocateScratchPass,
           createVectorizeTransposesPass, createLowerToLoopsPass, createSplitLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);

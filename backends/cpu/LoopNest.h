@@ -85,7 +85,8 @@ protected:
     mlir::OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(each.getBody());
     State next = body(each.getInductionVar(), State(each.getRegionIterArgs()));
-    mlir::scf::YieldOp::create(rewriter, loc, next);
+    if (!next.empty()) // else it is there already
+      mlir::scf::YieldOp::create(rewriter, loc, next);
     return State(each.getResults());
   }
 

@@ -58,7 +58,7 @@ PanelPacker::State PanelPacker::packTerms(State state, const Panels &to, Value c
       SmallVector<Value> lines;
       for (int64_t j = 0; j < vector; ++j)
         lines.push_back(read(plus(column, v + j), term, vector));
-      for (auto [k, line] : llvm::enumerate(transposed(lines)))
+      for (auto [k, line] : llvm::enumerate(transposeLanes(rewriter, loc, lines)))
         store(now, line, panel, plus(term, k), number(v), vector);
     }
     return now;
@@ -84,7 +84,7 @@ PanelPacker::State PanelPacker::packTermsOfLast(State state, const Panels &to, V
   });
 }
 
-SmallVector<Value> PanelPacker::transposed(SmallVector<Value> lines) {
+SmallVector<Value> transposeLanes(OpBuilder &builder, Location loc, SmallVector<Value> lines) {
   int64_t count = lines.size();
   for (int64_t distance = 1; distance < count; distance *= 2)
     for (int64_t i = 0; i < count; ++i) {
@@ -96,8 +96,8 @@ SmallVector<Value> PanelPacker::transposed(SmallVector<Value> lines) {
         high.push_back(lane & distance ? count + lane : lane + distance);
       }
       Value a = lines[i], b = lines[i + distance];
-      lines[i] = vector::ShuffleOp::create(rewriter, loc, a, b, low);
-      lines[i + distance] = vector::ShuffleOp::create(rewriter, loc, a, b, high);
+      lines[i] = vector::ShuffleOp::create(builder, loc, a, b, low);
+      lines[i + distance] = vector::ShuffleOp::create(builder, loc, a, b, high);
     }
   return lines;
 }

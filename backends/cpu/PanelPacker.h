@@ -42,8 +42,6 @@ private:
   mlir::Value read(mlir::Value column, mlir::Value term, int64_t lanes, mlir::Value mask = {});
   void store(State &state, mlir::Value value, mlir::Value panel, mlir::Value term, mlir::Value lane, int64_t lanes);
   mlir::Value panelOf(const Panels &to, mlir::Value column);
-  /// Line i of the result holds lane i of each line.
-  llvm::SmallVector<mlir::Value> transposed(llvm::SmallVector<mlir::Value> lines);
   mlir::Value extentOf(unsigned) override { llvm_unreachable("panels say which terms"); }
 
   const Contraction &c;
@@ -52,6 +50,9 @@ private:
   mlir::OpFoldResult tileColumn;
   const Panels *current = nullptr;
 };
+
+/// As many vectors as they have lanes, transposed: line i of the result holds lane i of each line.
+llvm::SmallVector<mlir::Value> transposeLanes(mlir::OpBuilder &b, mlir::Location loc, llvm::SmallVector<mlir::Value> lines);
 
 } // namespace dlc::cpu
 

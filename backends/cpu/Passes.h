@@ -35,6 +35,7 @@ inline constexpr llvm::StringLiteral kCutAttr = "plan.cut";         // UnitAttr 
 std::unique_ptr<mlir::Pass> createOutlineCodePass();
 // On a code module:
 std::unique_ptr<mlir::Pass> createVectorizeRowsPass();
+std::unique_ptr<mlir::Pass> createEmitAttentionPass();
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 std::unique_ptr<mlir::Pass> createEmitContractionsPass();
 std::unique_ptr<mlir::Pass> createTileKernelsPass();

@@ -154,6 +154,33 @@ SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optio
   return tiles;
 }
 
+/// A tile has the queries of one batch that share keys, as many as repay putting the keys and values in order; dims of queries that
+/// are known to be short go along whole.
+SmallVector<int64_t> attentionTiles(KernelAttentionOp op, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
+  constexpr int64_t kMostRows = 128, kShort = 32, kLikely = 256;
+  SmallVector<int64_t> tiles(domain.size(), 1);
+  tiles[op.columnLoop()] = 0;
+  SmallVector<unsigned> queries = op.queryLoops();
+  if (queries.empty())
+    return tiles;
+  auto sizeOf = [&](unsigned d) { return std::max<int64_t>(domain[d].value_or(kLikely), 1); };
+  unsigned longest = *llvm::max_element(queries, [&](unsigned a, unsigned b) { return sizeOf(a) < sizeOf(b); });
+  int64_t rows = 1, count = 1;
+  for (unsigned d : queries)
+    if (d != longest && domain[d] && rows * *domain[d] <= kShort) {
+      tiles[d] = 0;
+      rows *= std::max<int64_t>(*domain[d], 1);
+    }
+  for (unsigned d = 0; d < op.columnLoop(); ++d)
+    if (d != longest && tiles[d] > 0)
+      count *= sizeOf(d);
+  int64_t most = std::max<int64_t>(kMostRows / rows, 1);
+  while (count * llvm::divideCeil(sizeOf(longest), most) < 2 * target.cores && most * rows > 16)
+    most /= 2;
+  tiles[longest] = domain[longest] && *domain[longest] <= most ? 0 : most;
+  return tiles;
+}
+
 } // namespace
 
 std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &) {
@@ -205,6 +232,10 @@ plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional
   switch (kernel.getKind().getKind()) {
   case plan::KernelKind::Contraction:
     tiles = contractionTiles(kernel, domain, target);
+    break;
+  case plan::KernelKind::Attention:
+    for (auto op : kernel.getBody().front().getOps<KernelAttentionOp>())
+      tiles = attentionTiles(op, domain, target);
     break;
   case plan::KernelKind::Elementwise:
   case plan::KernelKind::Movement:

@@ -35,6 +35,7 @@ void DlcDialect::initialize() {
   addMovementOps();
   addSelectionOps();
   addRecurrentOps();
+  addAttentionOps();
   addKernelOps();
 }
 

@@ -48,6 +48,8 @@ plan::KernelKind kindOf(Operation *root) {
     return plan::KernelKind::Elementwise;
   case Role::Contraction:
     return plan::KernelKind::Contraction;
+  case Role::Attention:
+    return plan::KernelKind::Attention;
   case Role::Reduction:
     return plan::KernelKind::Reduction;
   case Role::Movement:

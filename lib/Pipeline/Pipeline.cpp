@@ -43,6 +43,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     break;
   case Phase::Precision: // fp32 keeps the element types that the model has
     pm.addNestedPass<func::FuncOp>(createSimplify()); // what expand-ops has made
+    pm.addNestedPass<func::FuncOp>(createRecognize());
     break;
   case Phase::Fuse:
     pm.addNestedPass<func::FuncOp>(createFuse());

@@ -457,8 +457,9 @@ private:
         op.erase();
     Grouping grouping(cap);
     for (Operation &op : block) {
-      for (Region &region : op.getRegions())
-        fuse(region.front());
+      if (isa<IfOp>(op))
+        for (Region &region : op.getRegions())
+          fuse(region.front());
       if (auto dlcOp = dyn_cast<DlcOp>(op))
         grouping.add(dlcOp);
       else if (auto read = dyn_cast<ReadOp>(op))

@@ -50,7 +50,8 @@ private:
       return "was not expanded";
     if (dlcOp && phase >= Plan)
       return "was not lowered";
-    if (phase == Fuse && dlcOp && !isa<ConstantOp>(op)) {
+    bool isInRegionOfOp = op->getParentOp() && isa<DlcOp>(op->getParentOp()); // element-wise, a part of that op
+    if (phase == Fuse && dlcOp && !isa<ConstantOp>(op) && !isInRegionOfOp) {
       bool isInGroup = op->getParentOp() && isa<GroupOp>(op->getParentOp());
       bool needsGroup = dlcOp.form() != Form::Host && dlcOp.form() != Form::View;
       if (isInGroup != needsGroup && !(isInGroup && dlcOp.form() == Form::View))

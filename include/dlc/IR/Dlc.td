@@ -35,6 +35,7 @@ def Dlc_Dialect : Dialect {
     void addMovementOps();
     void addSelectionOps();
     void addRecurrentOps();
+    void addAttentionOps();
     void addKernelOps();
     std::shared_ptr<WeightStore> weights;
   public:

@@ -98,6 +98,40 @@ def Dlc_KernelScatterOp : Op<Dlc_Dialect, "kernel_scatter", [Pure, DestinationSt
   }];
 }
 
+def Dlc_KernelAttentionOp : Op<Dlc_Dialect, "kernel_attention", [Pure, SingleBlock, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {
+  let summary = "softmax(score(q * k^T)) * v; see dlc.attention";
+  let description = [{
+    Loops: those over the elements of `init`, of which the last one runs along v's columns, then one over keys, then one along the
+    depth of q and k. `maps` say for q, k, v and each of `extras` which loops index its dims: each at most once, or 0. The region gets
+    the product of q and k, and the elements of `extras`, and yields the score.
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, Variadic<AnyRankedTensor>:$extras, AnyRankedTensor:$init,
+                       AffineMapArrayAttr:$maps, UnitAttr:$emptyIsZero);
+  let results = (outs AnyRankedTensor:$result);
+  let regions = (region SizedRegion<1>:$score);
+  let assemblyFormat = [{ `ins` `(` $q `,` $k `,` $v (`,` $extras^)? `:` type($q) `,` type($k) `,` type($v) (`,` type($extras)^)? `)`
+      `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result) $score }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    /// The loops that index an operand: q, k, v, then extras.
+    ::mlir::AffineMap mapOf(unsigned operand) { return ::llvm::cast<::mlir::AffineMapAttr>(getMaps()[operand]).getValue(); }
+    unsigned parallelLoops() { return mapOf(0).getNumDims() - 2; }
+    unsigned columnLoop() { return parallelLoops() - 1; }
+    unsigned keyLoop() { return parallelLoops(); }
+    unsigned depthLoop() { return parallelLoops() + 1; }
+    /// Loops over queries: neither k nor v knows them.
+    ::llvm::SmallVector<unsigned> queryLoops();
+  }];
+}
+
+def Dlc_KernelYieldOp : Op<Dlc_Dialect, "kernel_yield", [Pure, Terminator, HasParent<"::dlc::KernelAttentionOp">]> {
+  let arguments = (ins AnyType:$value);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
 def Dlc_RaiseOp : Op<Dlc_Dialect, "kernel_raise", [MemoryEffects<[MemWrite]>]> {
   let summary = "Makes the run fail after this launch: the data cannot be computed";
   let description = [{ `status` is one of enum dlcrt_kernel_status. The kernel goes on, inside its buffers. }];

@@ -64,7 +64,7 @@ def Dlc_IfOp : Op<Dlc_Dialect, "if", [SingleBlock, NoRegionArguments, RecursiveM
   let assemblyFormat = "$condition attr-dict-with-keyword `:` type($condition) (`->` type($results)^)? $thenBranch `else` $elseBranch";
 }
 
-def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator, ParentOneOf<["::dlc::GroupOp", "::dlc::IfOp"]>]> {
+def Dlc_YieldOp : Op<Dlc_Dialect, "yield", [Pure, Terminator]> {
   let arguments = (ins Variadic<AnyTensor>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }

@@ -25,6 +25,11 @@ def ExpandOps : Pass<"expand-ops", "::mlir::func::FuncOp"> {
   let summary = "Replaces ops that are defined by others";
 }
 
+def Recognize : Pass<"recognize", "::mlir::func::FuncOp"> {
+  let summary = "Finds attention that a graph spells out, and makes it one op";
+  let dependentDialects = ["::dlc::DlcDialect"];
+}
+
 def Fuse : Pass<"fuse", "::mlir::func::FuncOp"> {
   let summary = "Puts ops into groups, each of which becomes one kernel";
   let options = [Option<"cap", "cap", "unsigned", /*default=*/"64", "the most ops in one group">];
