@@ -6,6 +6,7 @@
 // in chunks, each chunk in a context of its own, on as many threads as there are; the image does not depend on
 // how many.
 
+#include "EmitDispatch.h"
 #include "EmitObject.h"
 #include "Passes.h"
 #include "dlcrt/kernel_abi.h"
@@ -15,6 +16,7 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 
@@ -81,6 +83,30 @@ struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
       scratch[name.getValue()] = bytes.getInt();
     }
 
+    SmallVector<MergedKernel> merged;
+    SmallVector<plan::KernelOp> mergedOps;
+    for (auto kernel : module.getOps<plan::KernelOp>()) {
+      auto parts = kernel->getAttrOfType<ArrayAttr>(plan::kPartsAttr);
+      if (!parts)
+        continue;
+      mergedOps.push_back(kernel);
+      merged.push_back({kernel.getSymName().str(), {}});
+      llvm::SmallSetVector<int32_t, 8> own;
+      for (auto name : parts.getAsRange<FlatSymbolRefAttr>()) {
+        auto part = symbols.lookup<plan::KernelOp>(name.getValue());
+        if (!part || !scratch.contains(name.getValue()))
+          return kernel.emitError("there is no code for its part ") << name;
+        merged.back().parts.push_back({name.getValue().str(), uint32_t(part.getOperandCount()), uint32_t(part.getDestinationCount()),
+                                       uint32_t(part.getScalarCount())});
+        if (auto used = part->getAttrOfType<DenseI32ArrayAttr>(plan::kImportsAttr))
+          own.insert(used.asArrayRef().begin(), used.asArrayRef().end());
+        int64_t &most = scratch[kernel.getSymName()];
+        most = std::max(most, scratch.lookup(name.getValue()));
+      }
+      if (!own.empty())
+        kernel->setAttr(plan::kImportsAttr, DenseI32ArrayAttr::get(module.getContext(), llvm::to_vector(own)));
+    }
+
     // Translation reads the MLIR context, so it is done here, one chunk after the other; all after it is parallel.
     size_t perChunk = kernelsPerChunk(modules.size());
     std::vector<Chunk> chunks(llvm::divideCeil(modules.size(), perChunk));
@@ -90,6 +116,11 @@ struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
       chunk.module = translateModuleToLLVMIR(*merged, *chunk.context, "kernels");
       if (!chunk.module)
         return failure();
+    }
+    if (!merged.empty()) {
+      Chunk &chunk = chunks.emplace_back();
+      chunk.context = std::make_unique<llvm::LLVMContext>();
+      chunk.module = emitDispatch(*chunk.context, merged);
     }
     auto compile = [&](size_t i) {
       Chunk &chunk = chunks[i];
@@ -116,8 +147,9 @@ struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
         return module.emitError(chunk.error);
       objects.push_back(StringRef(chunk.object.data(), chunk.object.size()));
     }
-    for (plan::KernelOp kernel : kernels)
-      names.push_back(kernel.getSymName());
+    for (ArrayRef<plan::KernelOp> list : {ArrayRef(kernels), ArrayRef(mergedOps)})
+      for (plan::KernelOp kernel : list)
+        names.push_back(kernel.getSymName());
     auto image = linkImage(objects, names, target);
     if (!image)
       return module.emitError(llvm::toString(image.takeError()));
@@ -138,8 +170,26 @@ struct EmitImage : PassWrapper<EmitImage, OperationPass<ModuleOp>> {
       kernel.getBody().dropAllReferences();
       kernel.getBody().getBlocks().clear();
     }
+    for (plan::KernelOp kernel : mergedOps) {
+      int64_t most = 0;
+      for (auto name : kernel->getAttrOfType<ArrayAttr>(plan::kPartsAttr).getAsRange<FlatSymbolRefAttr>())
+        most = std::max<int64_t>(most, *symbols.lookup<plan::KernelOp>(name.getValue()).getStack());
+      int64_t stack = most + image->stack.lookup(kernel.getSymName()) + 8;
+      if (stack > DLCRT_KERNEL_STACK_BYTES)
+        return kernel.emitError("its code needs ") << stack << " bytes of stack; a kernel may use " << DLCRT_KERNEL_STACK_BYTES;
+      kernel.setEntry(image->entries.lookup(kernel.getSymName()));
+      kernel.setStack(stack);
+      kernel.setScratch(scratch.lookup(kernel.getSymName()));
+    }
     for (ModuleOp code : modules)
       code.erase();
+    // What is only a part is no kernel of the module's.
+    llvm::StringSet<> launched;
+    module.walk([&](plan::LaunchOp launch) { launched.insert(launch.getKernel()); });
+    if (!merged.empty())
+      for (plan::KernelOp kernel : kernels)
+        if (!launched.contains(kernel.getSymName()))
+          kernel.erase();
 
     MLIRContext *context = module.getContext();
     auto bytes = std::make_shared<std::vector<char>>(std::move(image->bytes));

@@ -57,6 +57,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
   case Phase::Schedule:
     pm.addPass(createSelectSchedules(backends));
     pm.addPass(createPackConstants(backends));
+    pm.addPass(createMergeLaunches());
     break;
   case Phase::Codegen:
     pm.addPass(createGenerateCode(backends, options.codegen));

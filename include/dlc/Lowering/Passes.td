@@ -29,6 +29,10 @@ def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::arith::ArithDialect"];
 }
 
+def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
+  let summary = "Makes one launch of several that need nothing of each other";
+}
+
 def AssignSlots : Pass<"assign-slots", "::mlir::ModuleOp"> {
   let summary = "Counts stages, places slots by their lifetimes, and says where dimension expressions are evaluated";
 }

@@ -35,6 +35,7 @@ namespace dlc::plan {
 inline constexpr llvm::StringLiteral kTargetAttr = "plan.target"; // StringAttr: the resolved target, "cpu:x86-64-v2"
 inline constexpr llvm::StringLiteral kImageAttr = "plan.image";   // #dlc.weight: the code image, there after codegen
 inline constexpr llvm::StringLiteral kImportsAttr = "plan.imports"; // DenseI32ArrayAttr: numbers of enum dlcrt_import that the code calls; also on each kernel that calls some
+inline constexpr llvm::StringLiteral kPartsAttr = "plan.parts"; // on a merged kernel, which has no body: ArrayAttr of FlatSymbolRefAttr
 inline constexpr llvm::StringLiteral kPriorityAttr = "plan.priority"; // I64Attr: of the variants that fit, the highest wins
 
 } // namespace dlc::plan
