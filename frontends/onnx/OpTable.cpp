@@ -15,6 +15,7 @@ const OpTable &OpTable::get() {
     addContractionOps(all);
     addReductionOps(all);
     addNormalizationOps(all);
+    addAttentionOps(all);
     addMovementOps(all);
     addSelectionOps(all);
     addVisionOps(all);
