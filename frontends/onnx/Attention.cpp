@@ -327,31 +327,25 @@ static void onnxAttention(NodeReader &n) {
 }
 
 /// Turns x of three or four axes by tables of cosines and sines of [batch or 1, length, pairs]. `heads` is 0 where the pairs say how many there are.
-static Value rotateHeads(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, int64_t heads, bool hasRest) {
+static Value rotateHeads(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, int64_t heads, bool mayHaveRest) {
   auto apart = [&] {
-    return rotate(n, x, unsqueeze(n, cosines, {1}), unsqueeze(n, sines, {1}), interleaved, hasRest);
+    return rotate(n, x, unsqueeze(n, cosines, {1}), unsqueeze(n, sines, {1}), interleaved, mayHaveRest);
   };
   auto flat = [&] {
     Type index = n.b().getI64Type();
     Value shape = n.ints({0, 0, heads, -1});
     if (heads == 0)
       shape = concat(n, {n.ints({0, 0, -1}), n.make<MulOp>(index, dimOf(n, cosines, -1), n.ints({2}))}, 0);
-    Value turned = rotate(n, reshape(n, x, shape), unsqueeze(n, cosines, {2}), unsqueeze(n, sines, {2}), interleaved, hasRest);
+    Value turned = rotate(n, reshape(n, x, shape), unsqueeze(n, cosines, {2}), unsqueeze(n, sines, {2}), interleaved, mayHaveRest);
     return reshape(n, turned, n.ints({0, 0, -1}));
   };
   return makeByRank(n, x, 4, apart, flat);
 }
 
-/// Whether something may be behind the pairs: not where all of the head is known to be turned.
-static bool mayHaveRest(Value x, Value cosines, int64_t dim) {
-  std::optional<int64_t> size = NodeReader::rankOf(x) == 4 ? knownDim(x, 3) : std::nullopt, pairs = knownDim(cosines, -1);
-  return dim != 0 && !(size && pairs && *size == 2 * *pairs);
-}
-
 static void onnxRotaryEmbedding(NodeReader &n) {
   Value x = n.input(0), cosines = n.input(1), sines = n.input(2), positions = n.optionalInput(3);
   int64_t dim = n.getInt("rotary_embedding_dim", 0), heads = n.getInt("num_heads", 0);
-  bool interleaved = n.getFlag("interleaved", false), hasRest = mayHaveRest(x, cosines, dim);
+  bool interleaved = n.getFlag("interleaved", false);
   if (NodeReader::rankOf(x) == 3 && heads <= 0)
     n.fail("its attribute 'num_heads' is missing, which an input of three dimensions needs");
   if (positions) {
@@ -362,7 +356,7 @@ static void onnxRotaryEmbedding(NodeReader &n) {
   if (dim != 0)
     RequireOp::create(n.b(), n.getLoc(), dimOf(n, cosines, -1), n.ints({dim / 2}), /*atLeast=*/false,
                       "the cosines are for {0} pairs, but half of 'rotary_embedding_dim' is {1}");
-  n.setOutput(0, rotateHeads(n, x, cosines, sines, interleaved, heads, hasRest));
+  n.setOutput(0, rotateHeads(n, x, cosines, sines, interleaved, heads, dim != 0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -390,13 +384,12 @@ static void rotaryEmbedding(NodeReader &n) {
     Value steps = n.make<IotaOp>(index, concat(n, {n.ints({1}), length}, 0), /*axis=*/1);
     return n.make<AddOp>(index, steps, reshape(n, wide, n.ints({1, 1})));
   });
-  bool hasRest = mayHaveRest(x, cosines, dim);
   cosines = n.make<GatherOp>(type, cosines, all, 0);
   sines = n.make<GatherOp>(type, sines, all, 0);
   if (dim != 0)
     RequireOp::create(n.b(), n.getLoc(), dimOf(n, cosines, -1), n.ints({dim / 2}), /*atLeast=*/false,
                       "the cosines are for {0} pairs, but half of 'rotary_embedding_dim' is {1}");
-  n.setOutput(0, rotateHeads(n, x, cosines, sines, interleaved, dim == 0 ? 0 : heads, hasRest));
+  n.setOutput(0, rotateHeads(n, x, cosines, sines, interleaved, dim == 0 ? 0 : heads, dim != 0));
 }
 
 /// Numbers that are added to the scores because of a mask of keys, `filter` where it hides one. Its forms: [batch, total] and [batch, rows, total]
@@ -621,25 +614,22 @@ static void groupQueryAttention(NodeReader &n) {
   }
   // The cache grows: what is new stands behind all of it, in each of the batch.
   Value rows = dimOf(n, a.queries, 2), past = pastKey ? dimOf(n, pastKey, 2) : n.ints({0}), length = n.make<AddOp>(index, past, rows);
-  RequireOp::create(n.b(), n.getLoc(), reshape(n, n.cast(total, index), n.ints({1})), length, /*atLeast=*/false,
+  RequireOp::create(n.b(), n.getLoc(), total, length, /*atLeast=*/false,
                     "'total_sequence_length' is {0}, but the cache and what is new have {1} together; dlc supports only caches that grow, none of a "
                     "fixed length that past and present share");
   if (pastKey) {
-    Value shortest = n.make<AddOp>(index, n.cast(smallestOf(n, lengths), index), n.ints({1}));
-    RequireOp::create(n.b(), n.getLoc(), shortest, n.make<MulOp>(index, n.make<MinOp>(index, past, n.ints({1})), length), /*atLeast=*/true,
-                      "'seqlens_k' says that one of the batch has {0} keys, not {1}; dlc supports caches of different lengths only before the first "
-                      "token");
+    Value least = n.make<SubOp>(index, n.make<MulOp>(index, n.make<MinOp>(index, past, n.ints({1})), length), n.ints({1}));
+    RequireOp::create(n.b(), n.getLoc(), smallestOf(n, lengths), least, /*atLeast=*/true,
+                      "'seqlens_k' holds {0} where {1} is expected; dlc supports caches of different lengths only before the first token");
   }
   if (rotates) {
     Value steps = n.make<IotaOp>(index, concat(n, {n.ints({1}), rows}, 0), /*axis=*/1);
     Value all = positions ? n.cast(positions, index) : n.make<AddOp>(index, steps, past);
-    std::optional<int64_t> pairs = knownDim(cosines, 1);
-    bool hasRest = !(size && pairs && *size == 2 * *pairs);
     auto ofRows = [&](Value table) { return unsqueeze(n, n.make<GatherOp>(type, table, all, 0), {1}); };
     cosines = ofRows(cosines);
     sines = ofRows(sines);
-    a.queries = rotate(n, a.queries, cosines, sines, interleaved, hasRest);
-    keys = rotate(n, keys, cosines, sines, interleaved, hasRest);
+    a.queries = rotate(n, a.queries, cosines, sines, interleaved, /*mayHaveRest=*/true);
+    keys = rotate(n, keys, cosines, sines, interleaved, /*mayHaveRest=*/true);
   }
   a.keys = behind(n, pastKey, keys);
   a.values = behind(n, pastValue, values);

@@ -113,22 +113,14 @@ Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm, bool is
   return n.make<WhereOp>(type, isEmpty, n.scalar(0, type), result);
 }
 
-Value rotate(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, bool hasRest) {
-  Type type = NodeReader::elementTypeOf(x), index = n.b().getI64Type();
-  Value half = dimOf(n, cosines, -1), whole = n.make<MulOp>(index, half, n.ints({2}));
-  RequireOp::create(n.b(), n.getLoc(), dimOf(n, x, -1), whole, /*atLeast=*/hasRest,
-                    "the heads have {0} elements, of which the cosines and sines turn {1}");
-  Value rest;
-  if (hasRest) {
-    rest = slice(n, x, whole, n.ints({INT64_MAX}), -1);
-    if (interleaved)
-      x = slice(n, x, n.ints({0}), whole, -1);
-  }
-  Value first, second;
+/// What `rotate` makes of the pairs of x, which are in front, and of the rest behind them, where there is one.
+static Value rotatePairs(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, Value half, Value whole, bool hasRest) {
+  Type type = NodeReader::elementTypeOf(x);
+  Value first, second, rest = hasRest ? slice(n, x, whole, n.ints({INT64_MAX}), -1) : Value();
   if (interleaved) {
-    Value step = n.ints({2}), end = n.ints({INT64_MAX}), axes = n.ints({-1});
-    first = n.make<SliceOp>(type, x, n.ints({0}), end, axes, step);
-    second = n.make<SliceOp>(type, x, n.ints({1}), end, axes, step);
+    Value step = n.ints({2}), axes = n.ints({-1});
+    first = n.make<SliceOp>(type, x, n.ints({0}), whole, axes, step);
+    second = n.make<SliceOp>(type, x, n.ints({1}), whole, axes, step);
   } else {
     first = slice(n, x, n.ints({0}), half, -1);
     second = slice(n, x, half, whole, -1);
@@ -136,15 +128,28 @@ Value rotate(NodeReader &n, Value x, Value cosines, Value sines, bool interleave
   auto product = [&](Value a, Value b) { return n.make<MulOp>(type, a, b); };
   Value real = n.make<SubOp>(type, product(first, cosines), product(second, sines));
   Value imaginary = n.make<AddOp>(type, product(first, sines), product(second, cosines));
-  if (!interleaved) {
-    SmallVector<Value> parts{real, imaginary};
-    if (rest)
-      parts.push_back(rest);
-    return concat(n, parts, -1);
+  SmallVector<Value> parts{real, imaginary};
+  if (interleaved) {
+    Type index = n.b().getI64Type();
+    Value before = n.make<SliceOp>(index, n.make<ShapeOp>(index, x, /*start=*/0, /*end=*/IntegerAttr()), n.ints({0}), n.ints({-1}), Value(), Value());
+    Value pairs = concat(n, {unsqueeze(n, real, {-1}), unsqueeze(n, imaginary, {-1})}, -1);
+    parts = {reshape(n, pairs, concat(n, {before, whole}, 0), /*allowzero=*/true)};
   }
-  Value pairs = concat(n, {unsqueeze(n, real, {-1}), unsqueeze(n, imaginary, {-1})}, -1);
-  Value turned = reshape(n, pairs, n.make<ShapeOp>(index, x, /*start=*/0, /*end=*/IntegerAttr()), /*allowzero=*/true);
-  return rest ? concat(n, {turned, rest}, -1) : turned;
+  if (rest)
+    parts.push_back(rest);
+  return parts.size() == 1 ? parts.front() : concat(n, parts, -1);
+}
+
+Value rotate(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, bool mayHaveRest) {
+  Type index = n.b().getI64Type();
+  Value half = dimOf(n, cosines, -1), whole = n.make<MulOp>(index, half, n.ints({2})), size = dimOf(n, x, -1);
+  RequireOp::create(n.b(), n.getLoc(), size, whole, /*atLeast=*/mayHaveRest,
+                    "the heads have {0} elements, of which the cosines and sines turn {1}");
+  auto make = [&](bool hasRest) { return rotatePairs(n, x, cosines, sines, interleaved, half, whole, hasRest); };
+  if (!mayHaveRest)
+    return make(false);
+  Value isAll = n.make<EqualOp>(n.b().getI1Type(), size, whole);
+  return makeIf(n, isAll, [&] { return SmallVector<Value>{make(false)}; }, [&] { return SmallVector<Value>{make(true)}; }).front();
 }
 
 //===----------------------------------------------------------------------===//
