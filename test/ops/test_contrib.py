@@ -25,6 +25,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import driver
+import supported
 
 MICROSOFT = "com.microsoft"
 SECONDS = 300
@@ -474,9 +475,17 @@ def run_refusal_of_run(bench, case, message):
     raise Failed("the run succeeded")
 
 
+def run_table(_):
+    """docs/operators.md has the operators, and has of each the types that are tested."""
+    text = supported.FILE.read_text()
+    for op in sorted({case.op for case in CASES if case.domain}):
+        if f"| {op} | {supported.list_types(FLOATS)} |\n" not in text:
+            raise Failed(f"{supported.FILE.name} does not say so of {op}, which is taken (see test/ops/table.py)")
+
+
 def tests(everything):
     """{name: function of the bench}"""
-    found = {}
+    found = {"docs/operators.md": run_table}
     for case in CASES:
         found[case.name] = lambda bench, c=case: run_case(bench, c, FLOATS["f32"], FORMS if everything else FORMS[::2])
     # The other types, with the first case of each operator.
