@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 //
-// Attention and rotary positions: of ONNX, and as ONNX Runtime's optimizer and exporters for it write them (com.microsoft). All of them
-// become the same composition (`attend`): a product of queries and transposed keys, element-wise ops, a softmax, a product with values.
+// Attention: of ONNX, and as ONNX Runtime's optimizer and exporters for it write it (com.microsoft). All become the same composition
+// (`attend`): a product of queries and transposed keys, element-wise ops, a softmax, a product with values.
 
 #include "Compose.h"
 #include "ElementType.h"
@@ -221,11 +221,6 @@ static int64_t headsAttribute(NodeReader &n, StringRef name) {
   return 1;
 }
 
-static void refuseFlag(NodeReader &n, StringRef name) {
-  if (n.getFlag(name, false))
-    n.fail(Twine("its attribute ") + quote(name) + " is set, which dlc does not support");
-}
-
 static void requireBoth(NodeReader &n, Value first, Value second, const Twine &names) {
   if (!first != !second)
     n.fail(Twine("it has only one of its inputs ") + names + "; they belong together");
@@ -287,8 +282,8 @@ static void onnxAttention(NodeReader &n) {
     if (n.getVersion() >= 24) { // may be shorter than the keys
       Type maskType = NodeReader::elementTypeOf(mask);
       Value missing = n.make<SubOp>(index, dimOf(n, a.keys, 2), dimOf(n, mask, -1)), pads = concat(n, {n.ints({0}), missing}, 0);
-      mask = n.make<PadOp>(maskType, mask, pads, n.scalar(isBool ? 0 : -kInfinity, maskType), n.ints({-1}), n.b().getStringAttr("constant"), ArrayAttr(),
-                           ArrayAttr());
+      mask = n.make<PadOp>(maskType, mask, pads, n.scalar(isBool ? 0 : -kInfinity, maskType), n.ints({-1}), n.b().getStringAttr("constant"),
+                           ArrayAttr(), ArrayAttr());
     }
     (isBool ? a.allowed : a.biases).push_back({mask, Term::UnknownRank});
     a.hasEmptyRows = true;
@@ -326,71 +321,9 @@ static void onnxAttention(NodeReader &n) {
   n.setOutput(3, attended.scores);
 }
 
-/// Turns x of three or four axes by tables of cosines and sines of [batch or 1, length, pairs]. `heads` is 0 where the pairs say how many there are.
-static Value rotateHeads(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, int64_t heads, bool mayHaveRest) {
-  auto apart = [&] {
-    return rotate(n, x, unsqueeze(n, cosines, {1}), unsqueeze(n, sines, {1}), interleaved, mayHaveRest);
-  };
-  auto flat = [&] {
-    Type index = n.b().getI64Type();
-    Value shape = n.ints({0, 0, heads, -1});
-    if (heads == 0)
-      shape = concat(n, {n.ints({0, 0, -1}), n.make<MulOp>(index, dimOf(n, cosines, -1), n.ints({2}))}, 0);
-    Value turned = rotate(n, reshape(n, x, shape), unsqueeze(n, cosines, {2}), unsqueeze(n, sines, {2}), interleaved, mayHaveRest);
-    return reshape(n, turned, n.ints({0, 0, -1}));
-  };
-  return makeByRank(n, x, 4, apart, flat);
-}
-
-static void onnxRotaryEmbedding(NodeReader &n) {
-  Value x = n.input(0), cosines = n.input(1), sines = n.input(2), positions = n.optionalInput(3);
-  int64_t dim = n.getInt("rotary_embedding_dim", 0), heads = n.getInt("num_heads", 0);
-  bool interleaved = n.getFlag("interleaved", false);
-  if (NodeReader::rankOf(x) == 3 && heads <= 0)
-    n.fail("its attribute 'num_heads' is missing, which an input of three dimensions needs");
-  if (positions) {
-    Type type = NodeReader::elementTypeOf(cosines);
-    cosines = n.make<GatherOp>(type, cosines, positions, 0);
-    sines = n.make<GatherOp>(type, sines, positions, 0);
-  }
-  if (dim != 0)
-    RequireOp::create(n.b(), n.getLoc(), dimOf(n, cosines, -1), n.ints({dim / 2}), /*atLeast=*/false,
-                      "the cosines are for {0} pairs, but half of 'rotary_embedding_dim' is {1}");
-  n.setOutput(0, rotateHeads(n, x, cosines, sines, interleaved, heads, dim != 0));
-}
-
 //===----------------------------------------------------------------------===//
 // com.microsoft
 //===----------------------------------------------------------------------===//
-
-static void rotaryEmbedding(NodeReader &n) {
-  requireOneFloatType(n, {0, 2, 3});
-  requireIntegers(n, 1);
-  Value x = n.input(0), positions = n.input(1), cosines = n.input(2), sines = n.input(3);
-  int64_t dim = n.getInt("rotary_embedding_dim", 0), heads = n.getInt("num_heads", 0);
-  bool interleaved = n.getFlag("interleaved", false);
-  refuseFlag(n, "is_packed_batching");
-  if (float scale = n.getFloat("scale", 1); scale != 1)
-    n.fail("its attribute 'scale' is not 1, which dlc does not support");
-  if (dim != 0 && heads <= 0)
-    n.fail("its attribute 'num_heads' is missing, which 'rotary_embedding_dim' needs");
-  if (n.failed())
-    return;
-  // One number is the position of the first of each sequence.
-  Type type = NodeReader::elementTypeOf(x), index = n.b().getI64Type();
-  Value wide = n.cast(positions, index);
-  Value all = makeByRank(n, positions, 2, [&] { return wide; }, [&] {
-    Value length = makeByRank(n, x, 4, [&] { return dimOf(n, x, 2); }, [&] { return dimOf(n, x, 1); });
-    Value steps = n.make<IotaOp>(index, concat(n, {n.ints({1}), length}, 0), /*axis=*/1);
-    return n.make<AddOp>(index, steps, reshape(n, wide, n.ints({1, 1})));
-  });
-  cosines = n.make<GatherOp>(type, cosines, all, 0);
-  sines = n.make<GatherOp>(type, sines, all, 0);
-  if (dim != 0)
-    RequireOp::create(n.b(), n.getLoc(), dimOf(n, cosines, -1), n.ints({dim / 2}), /*atLeast=*/false,
-                      "the cosines are for {0} pairs, but half of 'rotary_embedding_dim' is {1}");
-  n.setOutput(0, rotateHeads(n, x, cosines, sines, interleaved, dim == 0 ? 0 : heads, dim != 0));
-}
 
 /// Numbers that are added to the scores because of a mask of keys, `filter` where it hides one. Its forms: [batch, total] and [batch, rows, total]
 /// of 0 (hidden) and 1; [batch]: how many keys there are to see; [2 * batch]: behind those, where they begin.
@@ -448,10 +381,12 @@ static void attention(NodeReader &n) {
   refuseFlag(n, "do_rotary");
   refuseFlag(n, "past_present_share_buffer");
   n.ignore("rotary_embedding_dim");
-  if (sizes && (sizes->size() != 3 || llvm::any_of(*sizes, [&](int64_t size) { return size <= 0 || size % heads != 0; }) || (*sizes)[0] != (*sizes)[1]))
+  auto isUneven = [&](int64_t size) { return size <= 0 || size % heads != 0; };
+  if (sizes && (sizes->size() != 3 || llvm::any_of(*sizes, isUneven) || (*sizes)[0] != (*sizes)[1]))
     n.fail("its attribute 'qkv_hidden_sizes' must be three multiples of 'num_heads', the first two of which are equal");
   if (std::optional<int64_t> columns = knownDim(weights, 1); columns && !sizes && *columns % (3 * heads) != 0)
-    n.fail(Twine("its weights have ") + Twine(*columns) + " columns, which cannot be cut into queries, keys and values of " + Twine(heads) + " heads");
+    n.fail(Twine("its weights have ") + Twine(*columns) + " columns, which cannot be cut into queries, keys and values of " +
+           Twine(heads) + " heads");
   if (n.failed())
     return;
 
@@ -558,7 +493,8 @@ static void multiHeadAttention(NodeReader &n) {
 /// The smallest element. Nodes that share their lengths share it too, so that a run reads it once.
 static Value smallestOf(NodeReader &n, Value x) {
   for (Operation *user : x.getUsers())
-    if (auto reduce = dyn_cast<ReduceOp>(user); reduce && reduce.getKind() == ReduceKind::Min && reduce->getBlock() == n.b().getInsertionBlock())
+    if (auto reduce = dyn_cast<ReduceOp>(user); reduce && reduce.getKind() == ReduceKind::Min && reduce.getAxes() == ArrayRef<int64_t>{0} &&
+                                                reduce->getBlock() == n.b().getInsertionBlock())
       return reduce.getResult();
   return n.make<ReduceOp>(NodeReader::elementTypeOf(x), x, ReduceKind::Min, SmallVector<int64_t>{0}, /*keepdims=*/true, /*allAxes=*/false);
 }
@@ -657,11 +593,9 @@ static void groupQueryAttention(NodeReader &n) {
 
 void addAttentionOps(OpTable &t) {
   t.add("Attention", 23, onnxAttention);
-  t.add("RotaryEmbedding", 23, onnxRotaryEmbedding);
   t.add("Attention", 1, attention, kMicrosoft);
   t.add("GroupQueryAttention", 1, groupQueryAttention, kMicrosoft);
   t.add("MultiHeadAttention", 1, multiHeadAttention, kMicrosoft);
-  t.add("RotaryEmbedding", 1, rotaryEmbedding, kMicrosoft);
 }
 
 } // namespace dlc

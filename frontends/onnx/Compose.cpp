@@ -113,45 +113,6 @@ Value softmaxAlong(NodeReader &n, Value x, int64_t axis, bool logarithm, bool is
   return n.make<WhereOp>(type, isEmpty, n.scalar(0, type), result);
 }
 
-/// What `rotate` makes of the pairs of x, which are in front, and of the rest behind them, where there is one.
-static Value rotatePairs(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, Value half, Value whole, bool hasRest) {
-  Type type = NodeReader::elementTypeOf(x);
-  Value first, second, rest = hasRest ? slice(n, x, whole, n.ints({INT64_MAX}), -1) : Value();
-  if (interleaved) {
-    Value step = n.ints({2}), axes = n.ints({-1});
-    first = n.make<SliceOp>(type, x, n.ints({0}), whole, axes, step);
-    second = n.make<SliceOp>(type, x, n.ints({1}), whole, axes, step);
-  } else {
-    first = slice(n, x, n.ints({0}), half, -1);
-    second = slice(n, x, half, whole, -1);
-  }
-  auto product = [&](Value a, Value b) { return n.make<MulOp>(type, a, b); };
-  Value real = n.make<SubOp>(type, product(first, cosines), product(second, sines));
-  Value imaginary = n.make<AddOp>(type, product(first, sines), product(second, cosines));
-  SmallVector<Value> parts{real, imaginary};
-  if (interleaved) {
-    Type index = n.b().getI64Type();
-    Value before = n.make<SliceOp>(index, n.make<ShapeOp>(index, x, /*start=*/0, /*end=*/IntegerAttr()), n.ints({0}), n.ints({-1}), Value(), Value());
-    Value pairs = concat(n, {unsqueeze(n, real, {-1}), unsqueeze(n, imaginary, {-1})}, -1);
-    parts = {reshape(n, pairs, concat(n, {before, whole}, 0), /*allowzero=*/true)};
-  }
-  if (rest)
-    parts.push_back(rest);
-  return parts.size() == 1 ? parts.front() : concat(n, parts, -1);
-}
-
-Value rotate(NodeReader &n, Value x, Value cosines, Value sines, bool interleaved, bool mayHaveRest) {
-  Type index = n.b().getI64Type();
-  Value half = dimOf(n, cosines, -1), whole = n.make<MulOp>(index, half, n.ints({2})), size = dimOf(n, x, -1);
-  RequireOp::create(n.b(), n.getLoc(), size, whole, /*atLeast=*/mayHaveRest,
-                    "the heads have {0} elements, of which the cosines and sines turn {1}");
-  auto make = [&](bool hasRest) { return rotatePairs(n, x, cosines, sines, interleaved, half, whole, hasRest); };
-  if (!mayHaveRest)
-    return make(false);
-  Value isAll = n.make<EqualOp>(n.b().getI1Type(), size, whole);
-  return makeIf(n, isAll, [&] { return SmallVector<Value>{make(false)}; }, [&] { return SmallVector<Value>{make(true)}; }).front();
-}
-
 //===----------------------------------------------------------------------===//
 // Checks
 //===----------------------------------------------------------------------===//
@@ -168,8 +129,8 @@ void requireOneFloatType(NodeReader &n, ArrayRef<unsigned> inputs) {
       if (!isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(type))
         return n.failInput(i, Twine("its ") + n.describeInput(i) + " is " + typeName(type) + "; it can be bfloat16, double, float, float16");
     } else if (Type other = NodeReader::elementTypeOf(node.inputs[*first].value); type != other) {
-      n.failInput(i, Twine("its ") + n.describeInput(i) + " is " + typeName(type) + ", but its " + n.describeInput(*first) + " is " + typeName(other) +
-                         "; both must be of one type (put a Cast before one of them)");
+      n.failInput(i, Twine("its ") + n.describeInput(i) + " is " + typeName(type) + ", but its " + n.describeInput(*first) + " is " +
+                         typeName(other) + "; both must be of one type (put a Cast before one of them)");
     }
   }
 }
@@ -181,6 +142,11 @@ void requireIntegers(NodeReader &n, unsigned i) {
   Type type = NodeReader::elementTypeOf(node.inputs[i].value);
   if (!type.isSignlessInteger(32) && !type.isSignlessInteger(64))
     n.failInput(i, Twine("its ") + n.describeInput(i) + " is " + typeName(type) + "; it can be int32, int64");
+}
+
+void refuseFlag(NodeReader &n, StringRef name) {
+  if (n.getFlag(name, false))
+    n.fail(Twine("its attribute ") + quote(name) + " is set, which dlc does not support");
 }
 
 } // namespace dlc

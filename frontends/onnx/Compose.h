@@ -41,14 +41,16 @@ mlir::Type typeOfSums(NodeReader &n, mlir::Type type);
 /// `isMasked`, rows of -inf alone give 0.
 mlir::Value softmaxAlong(NodeReader &n, mlir::Value x, int64_t axis, bool logarithm, bool isMasked = false);
 
-/// Pairs of elements of the last axis of x turned by angles whose cosines and sines broadcast with the first of each pair: elements side by side,
-/// or half of what is turned apart. With `mayHaveRest`, what lies behind the pairs stays as it is.
+/// In Rotary.cpp: pairs of elements of the last axis of x turned by angles whose cosines and sines broadcast with the first of each pair. Pairs
+/// are elements side by side, or half of what is turned apart. With `mayHaveRest`, what lies behind the pairs stays as it is.
 mlir::Value rotate(NodeReader &n, mlir::Value x, mlir::Value cosines, mlir::Value sines, bool interleaved, bool mayHaveRest);
 
 /// For operators that no schema checks: the inputs that are there have the type of the first one, a float of 16 bits or more.
 void requireOneFloatType(NodeReader &n, llvm::ArrayRef<unsigned> inputs);
 /// The same: an input that is there has integers.
 void requireIntegers(NodeReader &n, unsigned input);
+/// An attribute that must be 0 or left out.
+void refuseFlag(NodeReader &n, llvm::StringRef name);
 
 } // namespace dlc
 

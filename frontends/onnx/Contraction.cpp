@@ -65,7 +65,8 @@ static Value asOperand(NodeReader &n, Value x, bool transposes, bool transposesB
     SmallVector<int64_t> perm = transposesBatch ? SmallVector<int64_t>{1, 0, 2} : SmallVector<int64_t>{0, 1, 2};
     if (transposes)
       std::swap(perm[1], perm[2]);
-    return reshape(n, transpose(n, flat, perm), transposes ? concat(n, {batch, last, before}, 0) : concat(n, {batch, before, last}, 0), /*allowzero=*/true);
+    Value result = transposes ? concat(n, {batch, last, before}, 0) : concat(n, {batch, before, last}, 0);
+    return reshape(n, transpose(n, flat, perm), result, /*allowzero=*/true);
   };
   auto two = [&] { return byPermutation(2); };
   auto three = [&] { return byPermutation(3); };

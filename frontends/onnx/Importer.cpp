@@ -410,6 +410,9 @@ void Importer::importNode(const NodeProto &node, int position, Frame &frame) {
                     Twine(other->since_version()) + " or was changed since");
     return giveUp(Twine("there is no operator ") + quote(info.opType) + " in opset " + Twine(info.version));
   }
+  if (!schema && info.domain == kMicrosoft)
+    return giveUp(Twine("dlc does not support the operator ") + printable(info.opType) + " of domain " + quote(info.domain) +
+                  "; save the model with less of ONNX Runtime's optimizations (ORT_ENABLE_BASIC), or export it from standard operators");
   if (!schema)
     return giveUp(Twine("the operator ") + printable(info.opType) + " of domain " + quote(info.domain) +
                   " is unknown, and the model holds no function body for it; export it as a model-local function or from standard operators");

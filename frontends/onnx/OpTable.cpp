@@ -16,6 +16,7 @@ const OpTable &OpTable::get() {
     addReductionOps(all);
     addNormalizationOps(all);
     addAttentionOps(all);
+    addRotaryOps(all);
     addMovementOps(all);
     addSelectionOps(all);
     addVisionOps(all);

@@ -52,6 +52,7 @@ void addContractionOps(OpTable &table);
 void addReductionOps(OpTable &table);
 void addNormalizationOps(OpTable &table);
 void addAttentionOps(OpTable &table);
+void addRotaryOps(OpTable &table);
 void addMovementOps(OpTable &table);
 void addSelectionOps(OpTable &table);
 void addVisionOps(OpTable &table);

@@ -281,6 +281,45 @@ for interleaved in (0, 1):
     case("GroupQueryAttention", "rotary, positions" + i, lambda d, b, s, p: grouped(d, b, s, p, tables=8, size=16, positions=True), STEPS, **turned)
     case("GroupQueryAttention", "rotary, partial" + i, lambda d, b, s, p: grouped(d, b, s, p, tables=8, size=32), STEPS, **turned)
 
+# --- the same of ONNX, where the import knows no rank -----------------------------------------------------------------
+
+
+def onnx_attention(d, b, s, p, heads=4, key_heads=2, flat=False, mask=None, past=False):
+    total = s + (p if past else 0)
+    shapes = [(b, heads, s, 8), (b, key_heads, s, 8), (b, key_heads, s, 8)]
+    inputs = [d.x(*shape) for shape in shapes]
+    if flat:
+        inputs = [x.transpose(0, 2, 1, 3).reshape(b, s, -1) for x in inputs]
+    inputs.append(mask(d, b, s, total) if mask else None)
+    return inputs + ([d.x(b, key_heads, p, 8), d.x(b, key_heads, p, 8)] if past else [])
+
+
+def bools(*axes):
+    """A mask of some of the axes [batch, heads, rows, columns], counted from the end."""
+    return lambda d, b, s, total: d.bits(*(b, 4, s, total)[-len(axes):] if all(axes) else [n if a else 1 for a, n in zip(axes, (b, 4, s, total))]) > 0
+
+
+STANDARD = dict(domain="", opset=23)
+case("Attention", "of ONNX", onnx_attention, LENGTHS, **STANDARD)
+case("Attention", "of ONNX, as many heads", lambda d, b, s, p: onnx_attention(d, b, s, p, key_heads=4), LENGTHS, **STANDARD)
+case("Attention", "of ONNX, flat, causal, cache", lambda d, b, s, p: onnx_attention(d, b, s, p, flat=True, past=True), LENGTHS, outputs=3, q_num_heads=4,
+     kv_num_heads=2, is_causal=1, **STANDARD)
+case("Attention", "of ONNX, softcap, scale, scores", onnx_attention, LENGTHS, outputs=(0, 3), softcap=0.6, scale=0.4, **STANDARD)
+for rank in (2, 3, 4):
+    case("Attention", f"of ONNX, mask of {rank} axes", lambda d, b, s, p, r=rank: onnx_attention(d, b, s, p, mask=bools(*[1] * r)), LENGTHS, **STANDARD)
+    case("Attention", f"of ONNX, numbers of {rank} axes, cache",
+         lambda d, b, s, p, r=rank: onnx_attention(d, b, s, p, past=True, mask=lambda d, b, s, t: d.x(*(b, 4, s, t)[-r:])), LENGTHS, outputs=3, **STANDARD)
+case("Attention", "of ONNX, one mask for all heads", lambda d, b, s, p: onnx_attention(d, b, s, p, mask=bools(1, 0, 1, 1)), LENGTHS, **STANDARD)
+for interleaved in (0, 1):
+    i = f", interleaved {interleaved}"
+    case("RotaryEmbedding", "of ONNX" + i, lambda d, b, s: [d.x(b, 4, s, 8), *d.table(24, 4), d.ints(24, b, s, dtype=np.int64)], PLAIN,
+         interleaved=interleaved, **STANDARD)
+    case("RotaryEmbedding", "of ONNX, partial" + i, lambda d, b, s: [d.x(b, s, 40), *d.table(24, 3), d.ints(24, b, s, dtype=np.int64)], PLAIN,
+         interleaved=interleaved, num_heads=4, rotary_embedding_dim=6, **STANDARD)
+    case("RotaryEmbedding", "of ONNX, its own angles" + i, lambda d, b, s: [d.x(b, 4, s, 8), d.x(b, s, 4), d.x(b, s, 4)], PLAIN,
+         interleaved=interleaved, **STANDARD)
+case("RMSNormalization", "of ONNX", lambda d, b, s: [d.x(b, s, 3, 4), d.x(3, 4)], PLAIN, axis=2, **STANDARD)
+
 # --- what is refused: (case by its inputs, what the message says) ------------------------------------------------------
 
 REFUSED = []
@@ -374,14 +413,15 @@ def model(op, domain, attributes, arrays, wanted, types, opset=17, dims=None, co
             inputs.append(helper.make_tensor_value_info(f"x{i}", number_of(a.dtype), a.shape if dims is None else dims[i]))
             names.append(f"x{i}")
             if behind:
-                nodes.append(helper.make_node("Neg", [f"x{i}"], [f"n{i}"]))
-                nodes.append(helper.make_node("Neg", [f"n{i}"], [f"m{i}"]))
+                turn = "Not" if a.dtype == np.bool_ else "Neg"
+                nodes.append(helper.make_node(turn, [f"x{i}"], [f"n{i}"]))
+                nodes.append(helper.make_node(turn, [f"n{i}"], [f"m{i}"]))
                 names[-1] = f"m{i}"
     made = [f"y{i}" if i in wanted else "" for i in range(max(wanted) + 1)]
     nodes.append(helper.make_node(op, names, made, domain=domain, **attributes))
     outputs = [helper.make_tensor_value_info(f"y{i}", number_of(t), None) for i, t in zip(wanted, types)]
     imports = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
-    return helper.make_model(helper.make_graph(nodes, "contrib", inputs, outputs, weights), opset_imports=imports, ir_version=8)
+    return helper.make_model(helper.make_graph(nodes, "contrib", inputs, outputs, weights), opset_imports=imports, ir_version=10)
 
 
 def types_of(case, dtype):
