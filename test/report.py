@@ -9,8 +9,9 @@ The suites, each run if it exists:
     runtime-only  the runtime configured, built and tested without LLVM; what libdlcrt.so weighs, needs and imports
     tsan, runtime-asan
                   the runtime's unit tests under ThreadSanitizer; under AddressSanitizer and UndefinedBehaviorSanitizer
-    conformance, models, ops, casts, layers
-                  test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/layers/check.py, called with
+    conformance, models, ops, casts, contrib, layers
+                  test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/ops/test_contrib.py,
+                  test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
     aarch64       the runtime built for AArch64; its unit tests, and test/aarch64/run.py, which is called as those are, under qemu-user
@@ -44,6 +45,7 @@ SCRIPTS = {
     "models": "test/models/run.py",
     "ops": "test/ops/run.py",
     "casts": "test/ops/test_casts.py",
+    "contrib": "test/ops/test_contrib.py",
     "layers": "test/layers/check.py",
     "aarch64": "test/aarch64/run.py",
 }
@@ -282,7 +284,7 @@ def suites(options):
         yield "runtime-asan", run_sanitized
     if options.build.name in ("dev", "release") and (options.build / "test" / "lit.site.cfg.py").exists():
         yield "aarch64", run_aarch64
-    for name in ("conformance", "models", "ops", "casts"):
+    for name in ("conformance", "models", "ops", "casts", "contrib"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script
 

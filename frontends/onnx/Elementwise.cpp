@@ -5,6 +5,7 @@
 // Operators that work element by element. Most are one line in addElementwiseOps: the op, ONNX's name, and the version since
 // which ONNX has meant the same by it.
 
+#include "Compose.h"
 #include "ElementType.h"
 #include "OpTable.h"
 #include "dlc/IR/Elementwise.h"
@@ -191,6 +192,42 @@ static void importGelu(NodeReader &n) {
   n.setOutput(0, n.make<GeluOp>(type, x));
 }
 
+//===----------------------------------------------------------------------===//
+// com.microsoft
+//===----------------------------------------------------------------------===//
+
+/// The activation of an input, to which a bias may be added before.
+template <typename OpT> static void geluOf(NodeReader &n) {
+  requireOneFloatType(n, {0, 1});
+  Value x = n.input(0), bias = n.optionalInput(1);
+  Type type = NodeReader::elementTypeOf(x);
+  n.setOutput(0, n.make<OpT>(type, bias ? n.make<AddOp>(type, x, bias) : x));
+}
+
+static void quickGelu(NodeReader &n) {
+  requireOneFloatType(n, {0});
+  Value x = n.input(0);
+  n.setOutput(0, n.make<SwishOp>(NodeReader::elementTypeOf(x), x, n.b().getF32FloatAttr(n.getFloat("alpha", 1.702f))));
+}
+
+/// An image, the bias of its channels and what goes past the layer.
+static void biasAdd(NodeReader &n) {
+  requireOneFloatType(n, {0, 1, 2});
+  Value x = n.input(0), bias = n.input(1), skip = n.input(2);
+  Type type = NodeReader::elementTypeOf(x);
+  n.setOutput(0, n.make<AddOp>(type, n.make<AddOp>(type, x, bias), skip));
+}
+
+/// The first half of the channels times the Gelu of the second.
+static void biasSplitGelu(NodeReader &n) {
+  requireOneFloatType(n, {0, 1});
+  Value x = n.input(0), bias = n.input(1);
+  Type type = NodeReader::elementTypeOf(x), index = n.b().getI64Type();
+  Value sum = n.make<AddOp>(type, x, bias), half = n.make<DivOp>(index, dimOf(n, x, -1), n.ints({2}));
+  Value first = slice(n, sum, n.ints({0}), half, -1), second = slice(n, sum, half, n.ints({INT64_MAX}), -1);
+  n.setOutput(0, n.make<MulOp>(type, first, n.make<GeluOp>(type, second)));
+}
+
 void addElementwiseOps(OpTable &t) {
   unary<AbsOp>(t, "Abs", 6);
   unary<AcosOp>(t, "Acos", 7);
@@ -235,6 +272,13 @@ void addElementwiseOps(OpTable &t) {
   t.add("Gelu", 20, importGelu);
   t.add("PRelu", 1, preluOfChannels);
   t.add("PRelu", 7, [](NodeReader &n) { n.setOutput(0, prelu(n, n.input(0), n.input(1))); });
+
+  t.add("BiasAdd", 1, biasAdd, kMicrosoft);
+  t.add("BiasGelu", 1, geluOf<GeluOp>, kMicrosoft);
+  t.add("BiasSplitGelu", 1, biasSplitGelu, kMicrosoft);
+  t.add("FastGelu", 1, geluOf<GeluTanhOp>, kMicrosoft);
+  t.add("Gelu", 1, geluOf<GeluOp>, kMicrosoft);
+  t.add("QuickGelu", 1, quickGelu, kMicrosoft);
 
   binary<AddOp>(t, "Add", 6);
   binary<AndOp>(t, "And", 1);

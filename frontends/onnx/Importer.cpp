@@ -338,6 +338,15 @@ void Importer::bindOutputs(const NodeInfo &info, ArrayRef<Value> values, bool po
   }
 }
 
+void Importer::importByHandler(const NodeInfo &info, const OpTable::Handler &handler, Frame &frame) {
+  NodeReader reader(builder, *nodeLoc, info, weights);
+  handler(reader);
+  reader.finish();
+  for (const std::string &error : reader.getErrors())
+    report(error);
+  bindOutputs(info, reader.getOutputs(), reader.failed() || info.anyPoisoned(), frame);
+}
+
 void Importer::importNode(const NodeProto &node, int position, Frame &frame) {
   // Bodies are imported inside of the node that they stand for.
   llvm::scope_exit restore([this, loc = nodeLoc, type = nodeType, place = nodePlace] {
@@ -391,6 +400,9 @@ void Importer::importNode(const NodeProto &node, int position, Frame &frame) {
                   " without saying which version of it (opset_import)");
 
   const onnx::OpSchema *schema = onnx::OpSchemaRegistry::Schema(info.opType, static_cast<int>(info.version), info.domain);
+  const OpTable::Handler *handler = OpTable::get().find(info.domain, info.opType, info.version);
+  if (!schema && handler) // not of ONNX: the handler is all that knows it
+    return importByHandler(info, *handler, frame);
   if (!schema && info.domain.empty()) {
     const onnx::OpSchema *other = onnx::OpSchemaRegistry::Schema(info.opType, static_cast<int>(kNewestOpset), "");
     if (other)
@@ -398,6 +410,9 @@ void Importer::importNode(const NodeProto &node, int position, Frame &frame) {
                     Twine(other->since_version()) + " or was changed since");
     return giveUp(Twine("there is no operator ") + quote(info.opType) + " in opset " + Twine(info.version));
   }
+  if (!schema && info.domain == kMicrosoft)
+    return giveUp(Twine("dlc does not support the operator ") + printable(info.opType) + " of domain " + quote(info.domain) +
+                  "; save the model with less of ONNX Runtime's optimizations (ORT_ENABLE_BASIC), or export it from standard operators");
   if (!schema)
     return giveUp(Twine("the operator ") + printable(info.opType) + " of domain " + quote(info.domain) +
                   " is unknown, and the model holds no function body for it; export it as a model-local function or from standard operators");
@@ -412,14 +427,8 @@ void Importer::importNode(const NodeProto &node, int position, Frame &frame) {
   if (info.domain.empty() && info.opType == "If")
     return importIf(info, frame);
 
-  if (const OpTable::Handler *handler = OpTable::get().find(info.domain, info.opType, info.version)) {
-    NodeReader reader(builder, *nodeLoc, info, weights);
-    (*handler)(reader);
-    reader.finish();
-    for (const std::string &error : reader.getErrors())
-      report(error);
-    return bindOutputs(info, reader.getOutputs(), reader.failed() || info.anyPoisoned(), frame);
-  }
+  if (handler)
+    return importByHandler(info, *handler, frame);
   if (importSchemaBody(info, *schema, frame))
     return;
   giveUp(Twine("dlc does not support ") + (info.domain.empty() ? "" : "the domain " + quote(info.domain) + " or ") + "this operator");

@@ -8,6 +8,7 @@
 #define DLC_FRONTENDS_ONNX_IMPORTER_H
 
 #include "NodeReader.h"
+#include "OpTable.h"
 #include "Weights.h"
 #include "dlc/Frontends/Onnx.h"
 #include "dlc/Support/NodeLocation.h"
@@ -112,6 +113,7 @@ private:
   void importNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes, Frame &frame);
   llvm::SmallVector<int> sortNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes, Frame &frame);
   void importNode(const onnx::NodeProto &node, int position, Frame &frame);
+  void importByHandler(const NodeInfo &info, const OpTable::Handler &handler, Frame &frame);
   void importResults(Frame &frame);
   bool define(Frame &frame, llvm::StringRef name, Binding binding);
   static Binding *lookup(Frame &frame, llvm::StringRef name);

@@ -15,6 +15,8 @@ const OpTable &OpTable::get() {
     addContractionOps(all);
     addReductionOps(all);
     addNormalizationOps(all);
+    addAttentionOps(all);
+    addRotaryOps(all);
     addMovementOps(all);
     addSelectionOps(all);
     addVisionOps(all);

@@ -18,6 +18,8 @@ namespace dlc {
 /// The versions of the standard operator set that the table was written for.
 inline constexpr int64_t kOldestOpset = 6;
 inline constexpr int64_t kNewestOpset = 28;
+/// The domain of the operators that ONNX Runtime's optimizer and exporters for it write.
+inline constexpr llvm::StringLiteral kMicrosoft = "com.microsoft";
 
 class OpTable {
 public:
@@ -49,6 +51,8 @@ void addElementwiseOps(OpTable &table);
 void addContractionOps(OpTable &table);
 void addReductionOps(OpTable &table);
 void addNormalizationOps(OpTable &table);
+void addAttentionOps(OpTable &table);
+void addRotaryOps(OpTable &table);
 void addMovementOps(OpTable &table);
 void addSelectionOps(OpTable &table);
 void addVisionOps(OpTable &table);

@@ -13,7 +13,8 @@ module at every phase, and so do two builds in different folders and with 1 and 
 Graphs with If (branches.py) are run with each condition, and a small decoder with caches of several lengths.
 
 Of the real models (zoo.py), MiniLM-L6 is compiled once and run at batch 1 and 3 and sequence 1, 7 and 128 with each variant; on 1 and on 2
-threads it gives the same bits. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known. And nothing is left
+threads it gives the same bits. MiniLM-L6 as ONNX Runtime's optimizer writes it, and out of its fused operators (fused.py), gives the same as by
+itself; with --all SmolLM2 too. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known. And nothing is left
 behind phase clean which only computes a shape; of SmolLM2 that is asked with --all too.
 
 Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same (bit for bit, but where sums
@@ -45,6 +46,7 @@ import block
 import branches
 import decoder
 import driver
+import fused
 import minilm
 import random_graphs
 import shapes
@@ -301,6 +303,54 @@ def test_minilm(bench):
         raise Failed("by itself it takes a variant that cannot run here")
 
 
+def optimized(path, folder):
+    """The model as ONNX Runtime's optimizer for CPUs makes it of another."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
+    onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return folder / "optimized.onnx"
+
+
+def fused_forms(bench, name, build):
+    """[(what it is, path)] of forms of a real model that have operators of com.microsoft."""
+    path = bench.folder / "fused.onnx"
+    onnx.save(build(zoo.packed(name)), path)
+    forms = [("optimized", optimized(zoo.fetch(name), bench.folder)), ("out of fused operators", path)]
+    for where, path in forms:
+        if not any(node.domain == fused.MICROSOFT for node in onnx.load(path).graph.node):
+            raise Failed(f"{where}, the model has no operator of {fused.MICROSOFT}")
+    return forms
+
+
+def test_fused_minilm(bench):
+    session = onnxruntime_session(zoo.fetch("minilm_l6"))
+    feeds = [minilm.sentences(1, 7), minilm.padded(minilm.sentences(3, 30))]
+    for where, path in fused_forms(bench, "minilm_l6", fused.minilm):
+        instance = bench.dlcrt.Instance(bench.compile(path, "--target", "cpu:host"))
+        for feed in feeds:
+            (got,), want, mask = instance.run(feed).values(), session.run(None, feed)[0], feed["attention_mask"] != 0
+            check_apart(got[mask], want[mask], MINILM_LIMIT, f"{where}, batch {len(want)}")  # rows that are padding see what they like
+
+
+def test_fused_smollm2(bench):
+    """A prompt, and a word behind its cache."""
+    session = onnxruntime_session(zoo.fetch("smollm2"))
+    names = [output.name for output in session.get_outputs()]
+    for where, path in fused_forms(bench, "smollm2", fused.smollm2):
+        instance = bench.dlcrt.Instance(bench.compile(path, "--target", "cpu:host", seconds=SECONDS_A_LARGE_MODEL))
+        taken = {value.name for value in onnx.load(path).graph.input}
+        past, ours, theirs = 0, smollm.no_cache(), smollm.no_cache()
+        for numbers in ([504, 3575, 282, 4649, 314], [7042], [29]):
+            feed = smollm.tokens(numbers, past)
+            got = instance.run({name: value for name, value in {**feed, **ours}.items() if name in taken})
+            want = dict(zip(names, session.run(None, {**feed, **theirs})))
+            for name in names:
+                check_apart(got[name], want[name], SMOLLM_LIMIT, f"{where}, {len(numbers)} tokens behind {past}, output '{name}'")
+            ours, theirs, past = smollm.following(got), smollm.following(want), past + len(numbers)
+
+
 def test_smollm2(bench):
     """The cache of each is fed back to it, while what is said is what ONNX Runtime says."""
     path = zoo.fetch("smollm2")
@@ -496,8 +546,10 @@ def all_tests(options, variants):
         tests.append(("block, inputs that disagree on 'seq' are refused", test_disagreement))
     tests.append(("decoder, with a cache of any length", test_decoder))
     tests.append(("minilm_l6, each variant at all shapes", test_minilm))
+    tests.append(("minilm_l6, fused", test_fused_minilm))
     if options.all:
         tests.append(("smollm2, prompts and what follows", test_smollm2))
+        tests.append(("smollm2, fused", test_fused_smollm2))
     tests += [(f"shapes fold, {name}", test_shapes_fold(name)) for name in ["decoder", *zoo.MODELS] if options.all or name != "smollm2"]
     tests += [(f"If, {name}", test_branches(name)) for name in branches.GRAPHS]
     tests.append(("If, a branch that cannot be computed", test_unusable_branch))

@@ -61,9 +61,18 @@ def span(first, last):
     return f"{first}" if first == last else f"{first}-" if last == ops.NEWEST else f"{first}-{last}"
 
 
-def write(measured, cases):
+def contrib_section(contrib):
+    """{(domain, operator): types taken} of operators that are not of ONNX."""
+    text = "\n## Operators of ONNX Runtime\n\nWhat its optimizer and exporters for it write, domain `com.microsoft` (version 1) where no other is named. "
+    text += "Which forms of them are\ntested, and what is refused, says test/ops/test_contrib.py.\n\n| operator | taken |\n| --- | --- |\n"
+    for (domain, op), types in sorted(contrib.items(), key=lambda item: item[0][1].lower()):
+        text += f"| {op}{'' if domain else ' (domain `ai.onnx`)'} | {list_types(types)} |\n"
+    return text
+
+
+def write(measured, cases, contrib):
     """The file's text. measured: {(op, first, last): {"taken": types, "not": types, "limits": messages}};
-    cases: {op: (number compiled, number of cases)}"""
+    cases: {op: (number compiled, number of cases)}; contrib: see contrib_section"""
     lines, limits, nothing = [], [], []
     for op in sorted({key[0] for key in measured}, key=str.lower):
         rows = []
@@ -84,6 +93,7 @@ def write(measured, cases):
     text = HEAD.format(newest=ops.NEWEST) + "".join(lines)
     text += "\n## Limits\n\n" + "".join(limits or ["None.\n"])
     text += "\n## Other operators\n\nHow many of the onnx package's own cases compile: " + (", ".join(others) or "none") + ".\n"
+    text += contrib_section(contrib)
     return text + "\n## Not supported\n\n" + (", ".join(sorted(nothing, key=str.lower)) or "None") + ".\n"
 
 

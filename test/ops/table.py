@@ -6,7 +6,7 @@
     test/ops/table.py --build build/dev [--jobs 2] [--update] [--op NAME]
 
 For each operator of ops.py, each of its definitions and each type, some random nodes with named dims are compiled up to the plan.
-Of the other operators, the models of the onnx package's test cases are compiled. Without --update, the table is compared with the file.
+Of the other operators, the models of the onnx package's test cases are compiled; of those of ONNX Runtime, a case of test_contrib.py. Without --update, the table is compared with the file.
 run.py compares what it sees with the file too, so a table that is old fails the tests.
 """
 
@@ -25,6 +25,7 @@ import ops
 import references
 import run
 import supported
+import test_contrib
 from supported import FILE, SHORT
 
 DRAWS, OLD_DRAWS = 4, 2  # nodes of each type: of the newest definition and of the others
@@ -131,6 +132,23 @@ def measure_cases(dlc, folder):
     return {op: tuple(count) for op, count in counts.items()}
 
 
+def measure_contrib(dlc, folder):
+    """{(domain, operator): types of which its first case in test_contrib.py compiles}, of the operators that are not of ONNX."""
+    taken = {}
+    for case in {case.op: case for case in reversed(test_contrib.CASES)}.values():
+        if not case.domain and case.op in ops.history():
+            continue
+        types = taken.setdefault((case.domain, case.op), [])
+        for short, dtype in test_contrib.FLOATS.items():
+            arrays = [case.arrays(number, dtype) for number in range(len(case.runs))]
+            onnx.save(test_contrib.form_of(case, "behind nodes", arrays, dtype), folder / "contrib.onnx")
+            with contextlib.suppress(driver.Crash, driver.Hang):
+                if dlc("compile", folder / "contrib.onnx", "-o", folder / "plan.mlir", "--stop-after", "plan", "--target", run.TARGET,
+                       "--jobs", 1).exit == 0:
+                    types.append(short)
+    return taken
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     driver.add_common_arguments(parser)
@@ -144,9 +162,14 @@ def main():
     @contextlib.contextmanager
     def setup(folder):
         with driver.Dlc(options.build) as dlc:
-            yield lambda n: measure(dlc, folder, todo[n][0], *todo[n][1::2]) if n < len(todo) else measure_cases(dlc, folder)
+            def handle(n):
+                if n < len(todo):
+                    return measure(dlc, folder, todo[n][0], *todo[n][1::2])
+                return measure_cases(dlc, folder), measure_contrib(dlc, folder)
 
-    measured, cases, broken = {}, {}, []
+            yield handle
+
+    measured, cases, contrib, broken = {}, {}, {}, []
     for n, result, _ in driver.run_all(range(len(todo) + (not options.op)), setup, options.jobs, 900):
         if isinstance(result, Exception):
             broken.append(f"{todo[n][0] if n < len(todo) else 'cases'}: {type(result).__name__}: {result}")
@@ -154,10 +177,10 @@ def main():
             measured[todo[n][:3]] = result
             broken += [f"{todo[n][0]}-{todo[n][1]}: {why}" for why in sorted(result["faults"])]
         else:
-            cases = result
+            cases, contrib = result
     for line in broken:
         print(f"FAILED {line}")
-    text = supported.write(measured, cases)
+    text = supported.write(measured, cases, contrib)
     if options.op:
         print(text[text.index("| operator"):])
         return 1 if broken else 0

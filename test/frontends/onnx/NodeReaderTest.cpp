@@ -178,9 +178,12 @@ TEST(OpTable, BodiesOfLaterVersions) {
   EXPECT_FALSE(table.findBodyVersion("Op", 16)); // has its own
 }
 
-/// An entry that no operator set has would never be asked for.
+/// An entry that no operator set has would never be asked for. The library does not know ONNX Runtime's operators, some of which are in the
+/// standard domain.
 TEST(OpTable, EntriesAreOperators) {
   OpTable::get().forEach([](StringRef domain, StringRef opType, int64_t since) {
+    if (domain == kMicrosoft || (since == 1 && (opType == "LayerNormalization" || opType == "SimplifiedLayerNormalization")))
+      return;
     int64_t version = std::max<int64_t>(since, kOldestOpset);
     EXPECT_TRUE(onnx::OpSchemaRegistry::Schema(opType.str(), static_cast<int>(version), domain.str()))
         << opType.str() << " in opset " << version;
