@@ -638,8 +638,11 @@ void AttentionEmitter::writeRow(Value row) {
   setRow(row);
   Value total = load(totals, {row}, 1);
   Value inverse = arith::DivFOp::create(rewriter, loc, number(1.f), total), isSum;
-  if (op.getEmptyIsZero())
+  // Of an empty row the total is 0, of one with a NaN it is NaN.
+  if (op.getNanIsZero())
     isSum = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, total, number(0.f));
+  else if (op.getEmptyIsZero())
+    isSum = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNE, total, number(0.f));
   pieces(columns, [&](int64_t c, Value mask) {
     Value result = multiply(load(sums, {row, LoopNest::number(c)}, tile.vector), widen(rewriter, loc, inverse, tile.vector));
     if (isSum)

@@ -131,7 +131,7 @@ FailureOr<SmallVector<Value>> AttentionOp::lower(LowerContext &context) {
   };
   Value kUsed = used(1, getKPerm()), vUsed = used(2, getVPerm()), init = context.empty(context.resultType());
   auto kernel = KernelAttentionOp::create(b, loc, init.getType(), context.operand(0), kUsed, vUsed, extras, init,
-                                          b.getAffineMapArrayAttr(maps), getEmptyIsZero());
+                                          b.getAffineMapArrayAttr(maps), getEmptyIsZero(), getNanIsZero());
   // The region, on elements.
   Block &from = getScore().front();
   OpBuilder::InsertionGuard guard(b);
@@ -328,14 +328,17 @@ FailureOr<SmallVector<Value>> KernelAttentionOp::decompose(OpBuilder &b) {
   Value sums = generic({weights, getV()}, filled(sizes, none),
                        {weightsMap, renumbered(mapOf(2), loops, {{columnLoop(), rows}, {keyLoop(), rows + 1}}), withColumns.getMajorSubMap(rows + 1)},
                        reduction, sumOfProducts);
-  bool emptyIsZero = getEmptyIsZero();
-  Value result = generic({sums, total}, getInit(), {scoresAll, rowOnly, scoresAll}, parallel, [&](OpBuilder &inner, Location at, ValueRange args) {
+  // Of a row without a score above -inf, the largest is -inf, and the total NaN.
+  bool emptyIsZero = getEmptyIsZero(), nanIsZero = getNanIsZero();
+  Value result = generic({sums, total, largest}, getInit(), {scoresAll, rowOnly, rowOnly, scoresAll}, parallel, [&](OpBuilder &inner, Location at, ValueRange args) {
     Value mean = arith::DivFOp::create(inner, at, args[0], args[1]);
+    Value zero = arith::ConstantOp::create(inner, at, none);
     if (emptyIsZero) {
-      Value zero = arith::ConstantOp::create(inner, at, none);
-      Value isEmpty = arith::CmpFOp::create(inner, at, arith::CmpFPredicate::UNO, args[1], args[1]);
-      mean = arith::SelectOp::create(inner, at, isEmpty, zero, mean);
+      Value least = arith::ConstantOp::create(inner, at, lowest);
+      mean = arith::SelectOp::create(inner, at, arith::CmpFOp::create(inner, at, arith::CmpFPredicate::OEQ, args[2], least), zero, mean);
     }
+    if (nanIsZero)
+      mean = arith::SelectOp::create(inner, at, arith::CmpFOp::create(inner, at, arith::CmpFPredicate::UNO, args[1], args[1]), zero, mean);
     linalg::YieldOp::create(inner, at, mean);
   });
   return SmallVector<Value>{result};

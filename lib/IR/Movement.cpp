@@ -83,33 +83,44 @@ LogicalResult ConcatOp::shape(ShapeContext &context) {
   return success();
 }
 
-FailureOr<SmallVector<Value>> ConcatOp::lower(LowerContext &context) {
+bool ConcatOp::isRemap() { return true; }
+
+/// An element comes from the operand in whose range its index falls: a chain of scf.if, the last operand without a test.
+Value ConcatOp::element(OpBuilder &builder, ValueRange indices, ElementReader read, llvm::function_ref<Value(DimExpr)> dim) {
   Location loc = getLoc();
   int64_t axis = getAxis();
-  // An element comes from the operand in whose range its index falls: a chain of scf.if, the last operand without a test.
   SmallVector<Value> ends;
   DimExpr end = constantDim(getContext(), 0);
-  for (unsigned i = 0; i != getNumOperands(); ++i) {
-    end = addDims(end, dimsOf(context.operandType(i))[axis]);
-    ends.push_back(context.dim(end));
+  for (Value x : getXs()) {
+    end = addDims(end, dimsOf(x.getType())[axis]);
+    ends.push_back(dim(end));
   }
-  auto pick = [&](OpBuilder &b, ValueRange indices) {
-    std::function<Value(OpBuilder &, unsigned)> from = [&](OpBuilder &inner, unsigned i) -> Value {
-      SmallVector<Value> at(indices);
-      if (i > 0)
-        at[axis] = arith::SubIOp::create(inner, loc, at[axis], ends[i - 1]);
-      if (i + 1 == getNumOperands())
-        return tensor::ExtractOp::create(inner, loc, context.operand(i), at);
-      Value isHere = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, indices[axis], ends[i]);
-      auto branch = scf::IfOp::create(
-          inner, loc, isHere,
-          [&](OpBuilder &then, Location) { scf::YieldOp::create(then, loc, tensor::ExtractOp::create(then, loc, context.operand(i), at).getResult()); },
-          [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, from(otherwise, i + 1)); });
-      return branch.getResult(0);
-    };
-    return from(b, 0);
+  std::function<Value(OpBuilder &, unsigned)> from = [&](OpBuilder &inner, unsigned i) -> Value {
+    SmallVector<Value> at(indices);
+    if (i > 0)
+      at[axis] = arith::SubIOp::create(inner, loc, at[axis], ends[i - 1]);
+    if (i + 1 == getNumOperands())
+      return read(inner, i, at);
+    Value isHere = arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::slt, indices[axis], ends[i]);
+    auto branch = scf::IfOp::create(
+        inner, loc, isHere, [&](OpBuilder &then, Location) { scf::YieldOp::create(then, loc, read(then, i, at)); },
+        [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, from(otherwise, i + 1)); });
+    return branch.getResult(0);
   };
-  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+  return from(builder, 0);
+}
+
+/// A remap by itself: reads its operands where they are.
+static Value lowerRemap(LowerContext &context, DlcOp op) {
+  auto read = [&](OpBuilder &b, unsigned operand, ValueRange at) -> Value {
+    return tensor::ExtractOp::create(b, op.getLoc(), context.operand(operand), at);
+  };
+  auto dim = [&](DimExpr e) { return context.dim(e); };
+  return context.generate(context.resultType(), [&](OpBuilder &b, ValueRange at) { return op.element(b, at, read, dim); });
+}
+
+FailureOr<SmallVector<Value>> ConcatOp::lower(LowerContext &context) {
+  return SmallVector<Value>{lowerRemap(context, cast<DlcOp>(getOperation()))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -1124,22 +1135,22 @@ LogicalResult SliceOp::shape(ShapeContext &context) {
   return success();
 }
 
-FailureOr<SmallVector<Value>> SliceOp::lower(LowerContext &context) {
-  Location loc = getLoc();
-  if (!getResolvedStarts() || !getResolvedSteps())
-    return emitOpError("its bounds are not resolved; run infer-shapes"), failure();
-  SmallVector<Value> starts, steps;
-  for (auto [start, step] : llvm::zip_equal(getResolvedStarts()->getAsRange<DimExprAttr>(), getResolvedSteps()->getAsRange<DimExprAttr>())) {
-    starts.push_back(context.dim(start));
-    steps.push_back(context.dim(step));
+bool SliceOp::isRemap() { return getResolvedStarts() && getResolvedSteps(); }
+
+Value SliceOp::element(OpBuilder &b, ValueRange indices, ElementReader read, llvm::function_ref<Value(DimExpr)> dim) {
+  SmallVector<Value> at;
+  for (auto [index, start, step] :
+       llvm::zip_equal(indices, getResolvedStarts()->getAsRange<DimExprAttr>(), getResolvedSteps()->getAsRange<DimExprAttr>())) {
+    Value offset = step.isConstant(1) ? index : Value(arith::MulIOp::create(b, getLoc(), index, dim(step)));
+    at.push_back(start.isConstant(0) ? offset : Value(arith::AddIOp::create(b, getLoc(), dim(start), offset)));
   }
-  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
-    SmallVector<Value> at;
-    for (auto [index, start, step] : llvm::zip_equal(indices, starts, steps))
-      at.push_back(arith::AddIOp::create(b, loc, start, arith::MulIOp::create(b, loc, index, step)));
-    return tensor::ExtractOp::create(b, loc, context.operand(0), at);
-  };
-  return SmallVector<Value>{context.generate(context.resultType(), pick)};
+  return read(b, 0, at);
+}
+
+FailureOr<SmallVector<Value>> SliceOp::lower(LowerContext &context) {
+  if (!isRemap())
+    return emitOpError("its bounds are not resolved; run infer-shapes"), failure();
+  return SmallVector<Value>{lowerRemap(context, cast<DlcOp>(getOperation()))};
 }
 
 //===----------------------------------------------------------------------===//
@@ -1214,6 +1225,16 @@ LogicalResult TransposeOp::shape(ShapeContext &context) {
     return valueAt(context, 0, from);
   });
   return success();
+}
+
+/// Rows stay as they are; else reading them one by one would cost more than transposing them in registers.
+bool TransposeOp::isRemap() { return getPerm() && !getPerm()->empty() && getPerm()->back() == static_cast<int64_t>(getPerm()->size()) - 1; }
+
+Value TransposeOp::element(OpBuilder &b, ValueRange indices, ElementReader read, llvm::function_ref<Value(DimExpr)>) {
+  SmallVector<Value> at(indices.size());
+  for (auto [i, axis] : llvm::enumerate(*getPerm()))
+    at[axis] = indices[i];
+  return read(b, 0, at);
 }
 
 FailureOr<SmallVector<Value>> TransposeOp::lower(LowerContext &context) {

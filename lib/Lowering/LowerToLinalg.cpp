@@ -25,6 +25,9 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
+/// Whether a value is computed where it is read.
+bool isInlined(Value v) { return v.getDefiningOp() && v.getDefiningOp()->hasAttr(kInlineAttr); }
+
 /// Lowers one kernel's group.
 class KernelLowering {
 public:
@@ -43,6 +46,8 @@ private:
   FailureOr<Value> renamed(DlcOp view);
   LogicalResult lowerRoot(DlcOp op, Value destination);
   LogicalResult lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Value> results, MutableArrayRef<Value> destinations);
+  SmallVector<Value> aligned(OpBuilder &b, ValueRange at, ArrayRef<DimExpr> result, ArrayRef<DimExpr> operand);
+  Value elementAt(OpBuilder &b, Value v, ValueRange at);
   void findDomain(ValueRange yielded, ArrayRef<DimExpr> resultDims);
 
   plan::KernelOp kernel;
@@ -113,7 +118,7 @@ LogicalResult KernelLowering::run() {
   SmallVector<DlcOp> ops;
   bool isRowWise = false;
   for (auto op : group.getBody().front().getOps<DlcOp>()) {
-    if (isa<ConstantOp>(op))
+    if (isa<ConstantOp>(op) || op->hasAttr(kInlineAttr))
       continue;
     ops.push_back(op);
     isRowWise |= rowAxesOf(op) > 0;
@@ -154,6 +159,8 @@ LogicalResult KernelLowering::lowerRootFirst(ArrayRef<DlcOp> ops, ArrayRef<Value
   for (DlcOp op : ops) {
     if (op.form() == Form::Scalar)
       elementwise.push_back(op);
+    else if (elementwise.empty() && !root && op.isRemap() && llvm::any_of(op->getOperands(), isInlined))
+      elementwise.push_back(op); // it reads what is computed where it is read
     else if (root || !elementwise.empty())
       return op.emitError() << "a group that is not row-wise holds one op that is not element-wise, in front";
     else
@@ -247,11 +254,57 @@ LogicalResult KernelLowering::lowerRoot(DlcOp op, Value destination) {
   return success();
 }
 
+/// Indices of an operand's element for those of the result's: dims are aligned at their ends, and one of 1 has but index 0.
+SmallVector<Value> KernelLowering::aligned(OpBuilder &b, ValueRange at, ArrayRef<DimExpr> result, ArrayRef<DimExpr> operand) {
+  SmallVector<Value> indices;
+  for (auto [i, e] : llvm::enumerate(operand)) {
+    int64_t own = result.size() - operand.size() + i;
+    Value index = at[own];
+    if (e != result[own]) {
+      Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+      if (e.isConstant(1)) {
+        index = zero;
+      } else {
+        Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, dim(e), arith::ConstantIndexOp::create(b, loc, 1));
+        index = arith::SelectOp::create(b, loc, isOne, zero, index);
+      }
+    }
+    indices.push_back(index);
+  }
+  return indices;
+}
+
+/// The element of a value at any indices, as memory would hold it: read, or computed by the inlined ops that define it.
+Value KernelLowering::elementAt(OpBuilder &b, Value v, ValueRange at) {
+  auto op = dyn_cast_or_null<DlcOp>(v.getDefiningOp());
+  bool isComputed = op && (isInlined(v) || (op.isRemap() && op->getParentOp() == group && !tensors.contains(v)));
+  if (!isComputed)
+    return tensor::ExtractOp::create(b, loc, tensors.lookup(v), at);
+  if (op.isRemap())
+    return op.element(
+        b, at, [&](OpBuilder &inner, unsigned operand, ValueRange from) { return elementAt(inner, op->getOperand(operand), from); },
+        [&](DimExpr e) { return dim(e); });
+  ScalarBuilder scalars(b, op.getLoc());
+  SmallVector<DimExpr> dims = dimsOf(v.getType());
+  SmallVector<Scalar> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    if (auto number = operand.get().getDefiningOp<ConstantOp>())
+      operands.push_back(scalars.constant(cast<DenseElementsAttr>(number.getValue())));
+    else if (op.readsData(operand.getOperandNumber()))
+      operands.push_back(scalars.load(elementAt(b, operand.get(), aligned(b, at, dims, dimsOf(type))), type.getElementType()));
+    else
+      operands.push_back({});
+  }
+  return scalars.store(op.scalar(scalars, operands));
+}
+
 /// All ops in one loop nest over the domain. Operands come through indexing maps; one that may or may not be broadcast, which is
 /// decided at run time, is read at a computed index.
 LogicalResult KernelLowering::lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Value> results, MutableArrayRef<Value> destinations) {
   MLIRContext *context = kernel.getContext();
   SmallVector<DimExpr> loops = dimsOf(ops.front()->getResult(0).getType());
+  bool hasInlined = llvm::any_of(ops, [](DlcOp op) { return op.isRemap() || llvm::any_of(op->getOperands(), isInlined); });
   int64_t rank = loops.size();
   AffineMap identity = builder.getMultiDimIdentityMap(rank);
 
@@ -277,7 +330,7 @@ LogicalResult KernelLowering::lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Val
   for (DlcOp op : ops)
     for (OpOperand &operand : op->getOpOperands()) {
       Value v = operand.get();
-      if (members.contains(v.getDefiningOp()) || v.getDefiningOp<ConstantOp>() || !op.readsData(operand.getOperandNumber()) || inOf.contains(v) || outOfRoot.contains(v) ||
+      if (members.contains(v.getDefiningOp()) || isInlined(v) || op.isRemap() || v.getDefiningOp<ConstantOp>() || !op.readsData(operand.getOperandNumber()) || inOf.contains(v) || outOfRoot.contains(v) ||
           llvm::is_contained(indexed, v))
         continue;
       SmallVector<DimExpr> own = dimsOf(v.getType());
@@ -330,11 +383,23 @@ LogicalResult KernelLowering::lowerElementwise(ArrayRef<DlcOp> ops, ArrayRef<Val
       }
       load(v, tensor::ExtractOp::create(b, loc, tensors.lookup(v), at));
     }
+    SmallVector<Value> here;
+    for (int64_t loop = 0; loop < rank; ++loop)
+      here.push_back(hasInlined ? Value(linalg::IndexOp::create(b, loc, loop)) : Value());
     for (DlcOp op : ops) {
       SmallVector<Scalar> operands;
       ScalarBuilder own(b, op.getLoc());
+      if (op.isRemap()) {
+        scalarOf[op->getResult(0)] = own.load(elementAt(b, op->getResult(0), here), cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+        continue;
+      }
       for (OpOperand &operand : op->getOpOperands()) {
         auto number = operand.get().getDefiningOp<ConstantOp>();
+        if (isInlined(operand.get())) {
+          auto type = cast<RankedTensorType>(operand.get().getType());
+          operands.push_back(own.load(elementAt(b, operand.get(), aligned(b, here, loops, dimsOf(type))), type.getElementType()));
+          continue;
+        }
         operands.push_back(number ? own.constant(cast<DenseElementsAttr>(number.getValue())) : scalarOf.lookup(operand.get()));
       }
       scalarOf[op->getResult(0)] = op.scalar(own, operands);

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -40,6 +41,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     if (options.evaluator)
       pm.addPass(createFoldConstants(*options.evaluator));
     pm.addNestedPass<func::FuncOp>(createInferShapes());
+    pm.addNestedPass<func::FuncOp>(createCSEPass());
     break;
   case Phase::Precision: // fp32 keeps the element types that the model has
     pm.addNestedPass<func::FuncOp>(createSimplify()); // what expand-ops has made

@@ -104,6 +104,55 @@ void copySources(Block &block) {
   }
 }
 
+/// Whether all that reads the op can compute its elements at the indices that it needs.
+bool isReadByElements(Operation *op) {
+  return !op->use_empty() && llvm::all_of(op->getUses(), [&](OpOperand &use) {
+    auto user = dyn_cast<DlcOp>(use.getOwner());
+    return user && user->getBlock() == op->getBlock() && (user.form() == Form::Scalar || user.isRemap());
+  });
+}
+
+/// Marks ops that only rename elements, and element-wise ops between such, to be computed where they are read; each for one reader. So
+/// slices, concatenations and transposes of rows (rotary embeddings are made of them) need no memory of their own.
+void inlineRemaps(Block &block) {
+  constexpr unsigned kMost = 24;
+  DenseMap<Operation *, unsigned> sizes; // of what is computed with the op
+  for (Operation &op : block) {
+    auto dlcOp = dyn_cast<DlcOp>(op);
+    if (!dlcOp || op.getNumResults() != 1 || !isReadByElements(&op))
+      continue;
+    unsigned size = 1;
+    bool readsInlined = false, readsSources = false;
+    for (OpOperand &operand : op.getOpOperands()) {
+      Operation *definition = operand.get().getDefiningOp();
+      if (!definition || splatOf(operand.get()) || !dlcOp.readsData(operand.getOperandNumber()))
+        continue;
+      if (auto known = sizes.find(definition); known != sizes.end()) {
+        readsInlined = true;
+        size += known->second;
+      }
+      readsSources |= isSource(definition);
+    }
+    bool isEachOnce = op.hasOneUse(); // an element-wise op is not computed twice
+    if (size <= kMost && !readsSources && (dlcOp.isRemap() || (dlcOp.form() == Form::Scalar && readsInlined && isEachOnce &&
+                                                              cast<DlcOp>(*op.user_begin()).isRemap())))
+      sizes[&op] = size;
+  }
+  // From the back, so that each reader has its own copies of all that it reads.
+  Builder b(block.getParentOp()->getContext());
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!sizes.contains(&op))
+      continue;
+    op.setAttr(kInlineAttr, b.getUnitAttr());
+    for (OpOperand &use : llvm::make_early_inc_range(op.getUses()))
+      if (!op.hasOneUse()) {
+        OpBuilder builder(&op);
+        builder.setInsertionPointAfter(&op);
+        use.set(builder.clone(op)->getResult(0));
+      }
+  }
+}
+
 /// Groups are numbered as they start, and a group uses only results of groups with smaller numbers. That is kept as follows: an
 /// op joins only the group with the largest number among those that its operands come from. So there are no circles, and one
 /// walk is enough.
@@ -115,10 +164,15 @@ public:
     Form form = op.form();
     if (form == Form::Host)
       return;
-    int last = -1;
-    for (OpOperand &operand : op->getOpOperands())
-      if (op.readsData(operand.getOperandNumber()))
-        last = std::max(last, groupOf(operand.get()));
+    if (op->hasAttr(kInlineAttr)) { // goes to whoever reads it
+      inlined[op] = lastRead(op);
+      return;
+    }
+    int last = lastRead(op), lastInlined = -1;
+    for (Value operand : op->getOperands())
+      if (auto found = inlined.find(operand.getDefiningOp()); found != inlined.end())
+        lastInlined = std::max(lastInlined, found->second);
+    bool readsInlined = llvm::any_of(op->getOperands(), [&](Value v) { return inlined.contains(v.getDefiningOp()); });
     if (form == Form::View) { // renames its operand's memory; counts as a part of its group for the order
       int reader = std::max(lastReader(op), readerOf(op->getOperand(0)));
       views[op->getResult(0)] = std::max(last, reader);
@@ -126,11 +180,20 @@ public:
       return;
     }
     bool isElementwise = form == Form::Scalar;
-    if (isElementwise && mayFloat(op))
+    if (isElementwise && !readsInlined && mayFloat(op))
       return;
     SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
     unsigned rowAxes = rowAxesOf(op);
-    if (last >= 0 && (isElementwise ? mayJoin(op, last, domain) : rowAxes > 0 && mayReduce(op, last, rowAxes))) {
+    // What is read at other indices has to be there before: it comes from another group.
+    bool mayBeLast = !readsInlined || (last > lastInlined && candidates[last].rowAxes == 0 && llvm::all_of(candidates[last].ops, [](Operation *member) {
+      return isScalar(member) || member->hasAttr(kInlineAttr);
+    }));
+    if (isElementwise && !(last >= 0 && mayBeLast && mayJoin(op, last, domain)))
+      if (int beside = groupOfSibling(op, std::max(last, lastInlined), domain); beside >= 0) {
+        put(op, beside);
+        return;
+      }
+    if (last >= 0 && mayBeLast && (isElementwise ? mayJoin(op, last, domain) : rowAxes > 0 && mayReduce(op, last, rowAxes))) {
       candidates[last].rowAxes = std::max(candidates[last].rowAxes, rowAxes);
     } else {
       Role role = op.role();
@@ -138,7 +201,7 @@ public:
       if (rowAxes > 0)
         domain = dimsOf(op->getOperand(0).getType());
       candidates.push_back(
-          {{}, std::move(domain), isElementwise || role == Role::Contraction || role == Role::Reduction, rowAxes});
+          {{}, std::move(domain), isElementwise || (readsInlined && op.isRemap()) || role == Role::Contraction || role == Role::Reduction, rowAxes});
     }
     put(op, last);
   }
@@ -162,6 +225,29 @@ public:
   }
 
 private:
+  /// The last group that the op's operands come from.
+  int lastRead(DlcOp op) const {
+    int last = -1;
+    for (OpOperand &operand : op->getOpOperands())
+      if (op.readsData(operand.getOperandNumber()))
+        last = std::max(last, groupOf(operand.get()));
+    return last;
+  }
+
+  /// A group of element-wise ops that the op's only user will join too, behind all that the op reads.
+  int groupOfSibling(DlcOp op, int after, ArrayRef<DimExpr> domain) const {
+    if (!op->hasOneUse() || !isSameLoop(*op->use_begin()))
+      return -1;
+    for (Value other : op->use_begin()->getOwner()->getOperands()) {
+      int number = groupOf(other);
+      if (number > after && other != op->getResult(0) && isMember(other, number) && candidates[number].rowAxes == 0 &&
+          llvm::all_of(candidates[number].ops, [](Operation *member) { return isScalar(member) || member->hasAttr(kInlineAttr); }) &&
+          mayJoin(op, number, domain))
+        return number;
+    }
+    return -1;
+  }
+
   /// The last group that the symbols which the op names are read from.
   int lastReader(Operation *op) const {
     int last = -1;
@@ -189,7 +275,7 @@ private:
 
   void put(Operation *op, int number) {
     for (Value operand : op->getOperands())
-      if (floating.erase(operand.getDefiningOp()))
+      if (floating.erase(operand.getDefiningOp()) || inlined.erase(operand.getDefiningOp()))
         put(operand.getDefiningOp(), number);
     candidates[number].ops.push_back(op);
     group[op] = number;
@@ -200,6 +286,8 @@ private:
       return view->second;
     if (auto fromDims = v.getDefiningOp<FromDimsOp>())
       return lastReader(fromDims);
+    if (auto found = inlined.find(v.getDefiningOp()); found != inlined.end())
+      return found->second;
     auto found = v.getDefiningOp() ? group.find(v.getDefiningOp()) : group.end();
     return found == group.end() ? -1 : found->second;
   }
@@ -366,6 +454,7 @@ private:
   DenseMap<Operation *, int> group;
   DenseMap<Value, int> views, viewReaders;
   llvm::StringMap<int> readers; // of symbols
+  DenseMap<Operation *, int> inlined; // ops to be computed where they are read, until they are put there; the last group that they read
   DenseMap<Operation *, unsigned> floating; // ops in no group yet, with how many they are together with those that they wait for
 };
 
@@ -452,6 +541,7 @@ private:
 
   void fuse(Block &block) {
     copySources(block);
+    inlineRemaps(block);
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();

@@ -88,7 +88,7 @@ private:
   OpBuilder builder;
   Value scores;                   // what the softmax gets
   SmallVector<Operation *> softmax; // its ops, and those behind it up to the second product
-  bool emptyIsZero = false;
+  bool emptyIsZero = false, nanIsZero = false;
   SmallVector<DimExpr> logical;              // [batch..., queries, keys], in the form with the most batch dims
   llvm::MapVector<Operation *, bool> inside; // ops of the region, and whether they depend on the product
   llvm::SetVector<Value> extras;
@@ -133,19 +133,30 @@ bool AttentionMatcher::matchSoftmax() {
       weights = merge.getX();
     }
   }
-  if (auto guard = weights.getDefiningOp<WhereOp>()) { // where(not (x == x), 0, x), or where(x == x, x, 0)
-    auto isNumber = guard.getCondition().getDefiningOp<EqualOp>();
-    Value x = guard.getX(), none = guard.getY();
+  Value emptyRow; // what is tested to be -inf
+  if (auto guard = weights.getDefiningOp<WhereOp>()) {
+    // where(x == x, x, 0), where(not (x == x), 0, x), or where(largest == -inf, 0, x)
+    auto test = guard.getCondition().getDefiningOp<EqualOp>();
+    Value x = guard.getY(), none = guard.getX();
     if (auto isNan = guard.getCondition().getDefiningOp<NotOp>()) {
-      isNumber = isNan->getOperand(0).getDefiningOp<EqualOp>();
+      test = isNan->getOperand(0).getDefiningOp<EqualOp>();
       softmax.push_back(isNan);
+    } else if (test && test.getX() == test.getY()) {
       std::swap(x, none);
     }
     DenseElementsAttr zero = splatOf(none);
-    if (!isNumber || isNumber.getX() != isNumber.getY() || isNumber.getX() != x || !zero || !zero.getSplatValue<APFloat>().isZero())
+    if (!test || !zero || !zero.getSplatValue<APFloat>().isZero())
       return false;
-    softmax.append({guard, isNumber});
-    emptyIsZero = true;
+    softmax.append({guard, test});
+    if (test.getX() == x && test.getY() == x) {
+      nanIsZero = true;
+    } else {
+      DenseElementsAttr least = splatOf(test.getY());
+      if (guard.getCondition() != test.getResult() || !least || !least.getSplatValue<APFloat>().isInfinity() || !least.getSplatValue<APFloat>().isNegative())
+        return false;
+      emptyRow = test.getX();
+      emptyIsZero = true;
+    }
     weights = x;
   }
   Value exponentials, total;
@@ -171,6 +182,8 @@ bool AttentionMatcher::matchSoftmax() {
   ReduceOp largest = rowReduction(shifted.getY(), ReduceKind::Max, softmax);
   scores = shifted.getX();
   softmax.append({exponential, shifted});
+  if (emptyRow && emptyRow != shifted.getY())
+    return false;
   return largest && largest.getX() == scores && isF32(scores);
 }
 
@@ -447,7 +460,7 @@ void AttentionMatcher::build() {
   for (int64_t axis : resultPerm)
     dims.push_back(own[axis]);
   auto attention = AttentionOp::create(builder, loc, tensorType(dims, f32), q.tensor, k.tensor, v.tensor, operands, q.perm, k.perm, v.perm, resultPerm,
-                                       logical.back(), emptyIsZero);
+                                       logical.back(), emptyIsZero, nanIsZero);
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&attention.getScore());
   RankedTensorType scoreType = tensorType(logical, f32);

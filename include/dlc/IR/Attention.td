@@ -17,11 +17,11 @@ def Dlc_AttentionOp : Dlc_Op<"attention", ["form", "role", "lower", "precision",
     are there, from the first on.
 
     The region computes a score from the product and from the elements of `extras`, which broadcast to [batch..., queries, keys]:
-    element-wise dlc ops. A row without any score above -infinity gives NaN, as a softmax does, or with `emptyIsZero` (the softmax's NaNs are
-    replaced by 0) 0.
+    element-wise dlc ops. A row without any score above -infinity gives NaN, as a softmax does, or with `emptyIsZero` 0; with `nanIsZero` so does a
+    row in which there is a NaN.
   }];
   let arguments = (ins AnyTensor:$q, AnyTensor:$k, AnyTensor:$v, Variadic<AnyTensor>:$extras, DenseI64ArrayAttr:$qPerm, DenseI64ArrayAttr:$kPerm,
-                       DenseI64ArrayAttr:$vPerm, DenseI64ArrayAttr:$resultPerm, Dlc_DimExprAttr:$keys, UnitAttr:$emptyIsZero);
+                       DenseI64ArrayAttr:$vPerm, DenseI64ArrayAttr:$resultPerm, Dlc_DimExprAttr:$keys, UnitAttr:$emptyIsZero, UnitAttr:$nanIsZero);
   let results = (outs AnyTensor:$result);
   let regions = (region SizedRegion<1>:$score);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results) $score";

@@ -33,6 +33,9 @@ enum class LayoutNeed { Any, ChannelAware, Plain };
 enum class PrecisionNeed { Free, AccumulateF32, KeepF32 };
 enum class QuantNeed { None, Integer };
 
+/// The element of an operand, by number, at these indices.
+using ElementReader = llvm::function_ref<mlir::Value(mlir::OpBuilder &, unsigned operand, mlir::ValueRange at)>;
+
 /// Where an element-wise op gets its result's element type from.
 enum class ElementRule { Same, First, Second, Bool, Attribute };
 /// The shape rule of all element-wise ops: operands broadcast, element types agree.
@@ -78,6 +81,7 @@ mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value 
 /// Names of function arguments and results, and the symbols of a function: the attributes that keep the model's signature.
 inline constexpr llvm::StringLiteral kNameAttr = "dlc.name";         // on arguments and results: StringAttr
 inline constexpr llvm::StringLiteral kDefaultAttr = "dlc.default";   // on arguments: the initializer used when none is bound
+inline constexpr llvm::StringLiteral kInlineAttr = "dlc.inline";     // on ops in a group: computed where they are read, at any index (UnitAttr)
 inline constexpr llvm::StringLiteral kSymbolsAttr = "dlc.symbols";   // on the function: ArrayAttr of #dlc.symbol
 
 } // namespace dlc

@@ -136,6 +136,13 @@ def Dlc_OpInterface : OpInterface<"DlcOp"> {
     InterfaceMethod<"Form Lower or Kernel: yields linalg (or kernel ops) on tensors without encoding, one value a result.",
       "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "lower", (ins "::dlc::LowerContext &":$context), [{}],
       [{ return $_op->emitOpError("has no lowering"), ::mlir::failure(); }]>,
+    InterfaceMethod<"Role Movement: whether an element of the result is one of an operand's, at indices that `element` can give, so that "
+                    "element-wise ops behind it need no copy in memory.",
+      "bool", "isRemap", (ins), [{}], [{ return false; }]>,
+    InterfaceMethod<"For isRemap: the element of the result at `at` (in its storage type). `read` gives those of operands, `dim` the value of an expression.",
+      "::mlir::Value", "element", (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$at, "::dlc::ElementReader":$read,
+                                       "::llvm::function_ref<::mlir::Value(::dlc::DimExprAttr)>":$dim), [{}],
+      [{ ::llvm::report_fatal_error("op is no remap"); }]>,
     InterfaceMethod<"Whether a run reads the elements of operand i; false for one whose values the shape rule has used up.",
       "bool", "readsData", (ins "unsigned":$operand), [{}], [{ return true; }]>,
     InterfaceMethod<"Which layouts the op can work in.", "::dlc::LayoutNeed", "layout", (ins), [{}], [{ return ::dlc::LayoutNeed::Plain; }]>,

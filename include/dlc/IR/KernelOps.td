@@ -108,7 +108,7 @@ def Dlc_KernelAttentionOp : Op<Dlc_Dialect, "kernel_attention", [Pure, SingleBlo
     the product of q and k, and the elements of `extras`, and yields the score.
   }];
   let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v, Variadic<AnyRankedTensor>:$extras, AnyRankedTensor:$init,
-                       AffineMapArrayAttr:$maps, UnitAttr:$emptyIsZero);
+                       AffineMapArrayAttr:$maps, UnitAttr:$emptyIsZero, UnitAttr:$nanIsZero);
   let results = (outs AnyRankedTensor:$result);
   let regions = (region SizedRegion<1>:$score);
   let assemblyFormat = [{ `ins` `(` $q `,` $k `,` $v (`,` $extras^)? `:` type($q) `,` type($k) `,` type($v) (`,` type($extras)^)? `)`

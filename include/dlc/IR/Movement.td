@@ -15,7 +15,7 @@ class Dlc_Movement<string mnemonic, dag operands, list<string> methods = ["form"
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
-def Dlc_ConcatOp : Dlc_Movement<"concat", (ins Variadic<AnyTensor>:$xs, I64Attr:$axis)>;
+def Dlc_ConcatOp : Dlc_Movement<"concat", (ins Variadic<AnyTensor>:$xs, I64Attr:$axis), ["form", "role", "isRemap", "element", "lower"]>;
 
 def Dlc_FlattenOp : Dlc_Movement<"flatten", (ins AnyTensor:$x, I64Attr:$axis), ["form", "expand"]> {
   let summary = "A matrix: the axes before `axis` (0 .. rank) and those from it on";
@@ -86,7 +86,7 @@ def Dlc_SliceOp : Dlc_Movement<"slice", (ins AnyTensor:$x, AnyTensor:$starts, An
                                             Optional<AnyTensor>:$steps,
                                             OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "first element of each axis">>:$resolvedStarts,
                                             OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "step of each axis">>:$resolvedSteps),
-                                       ["form", "role", "readsData", "lower"], [AttrSizedOperandSegments]> {
+                                       ["form", "role", "readsData", "isRemap", "element", "lower"], [AttrSizedOperandSegments]> {
   let summary = "As ONNX Slice from opset 10 on";
   let description = [{ infer-shapes writes what the bounds come to into `resolvedStarts` and `resolvedSteps`, one entry an axis. }];
   let assemblyFormat = [{ $x `,` $starts `,` $ends (`axes` `(` $axes^ `:` type($axes) `)`)? (`steps` `(` $steps^ `:` type($steps) `)`)?
@@ -121,7 +121,7 @@ def Dlc_DiagonalOp : Dlc_Movement<"diagonal", (ins AnyTensor:$x, DenseI64ArrayAt
   let summary = "Where the indices along `axes` (of equal size) are the same; those axes become one, in place of the first";
 }
 
-def Dlc_TransposeOp : Dlc_Movement<"transpose", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$perm)> {
+def Dlc_TransposeOp : Dlc_Movement<"transpose", (ins AnyTensor:$x, OptionalAttr<DenseI64ArrayAttr>:$perm), ["form", "role", "isRemap", "element", "lower"]> {
   let summary = "result dim i = x dim perm[i]; all axes reversed where `perm` is missing";
 }
 
