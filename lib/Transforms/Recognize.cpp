@@ -107,6 +107,12 @@ Value withoutUnitDims(Value v) {
   return v;
 }
 
+/// Whether a reshape leaves the last dim as it is.
+bool keepsRows(ReshapeOp reshape) {
+  SmallVector<DimExpr> from = dimsOf(reshape.getX().getType()), to = dimsOf(reshape.getResult().getType());
+  return !from.empty() && !to.empty() && from.back() == to.back();
+}
+
 /// The reduction of the last axis that `v` holds, one number for each row.
 ReduceOp rowReduction(Value v, ReduceKind kind, SmallVectorImpl<Operation *> &ops) {
   Value inner = withoutUnitDims(v);
@@ -125,13 +131,11 @@ bool AttentionMatcher::matchSoftmax() {
     return false;
   if (!isF32(weights) || dimsOf(weights.getType()).size() < 2)
     return false;
-  // Batch dims that are one for the product only.
-  if (auto merge = weights.getDefiningOp<ReshapeOp>()) {
-    SmallVector<DimExpr> from = dimsOf(merge.getX().getType()), to = dimsOf(weights.getType());
-    if (from.size() >= 2 && to.size() >= 2 && ArrayRef(from).take_back(2) == ArrayRef(to).take_back(2)) {
-      softmax.push_back(merge);
-      weights = merge.getX();
-    }
+  // Dims that are joined for the product only, or for the softmax (of rows, as ONNX had it before opset 13).
+  SmallVector<DimExpr> form = dimsOf(weights.getType());
+  if (auto renamed = weights.getDefiningOp<ReshapeOp>(); renamed && keepsRows(renamed)) {
+    softmax.push_back(renamed);
+    weights = renamed.getX();
   }
   Value emptyRow; // what is tested to be -inf
   if (auto guard = weights.getDefiningOp<WhereOp>()) {
@@ -184,7 +188,14 @@ bool AttentionMatcher::matchSoftmax() {
   softmax.append({exponential, shifted});
   if (emptyRow && emptyRow != shifted.getY())
     return false;
-  return largest && largest.getX() == scores && isF32(scores);
+  if (!largest || largest.getX() != scores || !isF32(scores))
+    return false;
+  if (auto renamed = scores.getDefiningOp<ReshapeOp>(); renamed && keepsRows(renamed) && ArrayRef(form) == ArrayRef(dimsOf(renamed.getX().getType()))) {
+    softmax.push_back(renamed);
+    scores = renamed.getX();
+  }
+  SmallVector<DimExpr> dims = dimsOf(scores.getType()); // of whole matrices: their rows are the second product's
+  return dims.size() >= 2 && ArrayRef(dims).take_back(2) == ArrayRef(form).take_back(2);
 }
 
 /// Whether a reshape parts or joins batch dims, over the same queries and keys.
