@@ -44,9 +44,12 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
   case Phase::Precision: // fp32 keeps the element types that the model has
     pm.addNestedPass<func::FuncOp>(createSimplify()); // what expand-ops has made
     break;
-  case Phase::Fuse:
-    pm.addNestedPass<func::FuncOp>(createFuse());
+  case Phase::Fuse: {
+    FuseOptions fuse;
+    fuse.fusion = options.fusion;
+    pm.addNestedPass<func::FuncOp>(createFuse(fuse));
     break;
+  }
   case Phase::Plan:
     pm.addPass(createOutlineKernels());
     pm.addPass(createLowerToLinalg());

@@ -109,7 +109,8 @@ void copySources(Block &block) {
 /// walk is enough.
 class Grouping {
 public:
-  explicit Grouping(unsigned cap) : cap(cap) {}
+  /// `alone`: every op is a group of its own, sources too.
+  Grouping(unsigned cap, bool alone) : cap(alone ? 1 : cap), alone(alone) {}
 
   void add(DlcOp op) {
     Form form = op.form();
@@ -126,7 +127,7 @@ public:
       return;
     }
     bool isElementwise = form == Form::Scalar;
-    if (isElementwise && mayFloat(op))
+    if (isElementwise && !alone && mayFloat(op))
       return;
     SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
     unsigned rowAxes = rowAxesOf(op);
@@ -362,6 +363,7 @@ private:
   }
 
   unsigned cap;
+  bool alone;
   std::vector<Candidate> candidates;
   DenseMap<Operation *, int> group;
   DenseMap<Value, int> views, viewReaders;
@@ -451,11 +453,12 @@ private:
   }
 
   void fuse(Block &block) {
-    copySources(block);
+    if (fusion)
+      copySources(block);
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();
-    Grouping grouping(cap);
+    Grouping grouping(cap, /*alone=*/!fusion);
     for (Operation &op : block) {
       for (Region &region : op.getRegions())
         fuse(region.front());
