@@ -45,11 +45,15 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     break;
   case Phase::Precision: // fp32 keeps the element types that the model has
     pm.addNestedPass<func::FuncOp>(createSimplify()); // what expand-ops has made
-    pm.addNestedPass<func::FuncOp>(createRecognize());
+    if (options.fusion)
+      pm.addNestedPass<func::FuncOp>(createRecognize());
     break;
-  case Phase::Fuse:
-    pm.addNestedPass<func::FuncOp>(createFuse());
+  case Phase::Fuse: {
+    FuseOptions fuse;
+    fuse.fusion = options.fusion;
+    pm.addNestedPass<func::FuncOp>(createFuse(fuse));
     break;
+  }
   case Phase::Plan:
     pm.addPass(createOutlineKernels());
     pm.addPass(createLowerToLinalg());
@@ -59,7 +63,8 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
   case Phase::Schedule:
     pm.addPass(createSelectSchedules(backends));
     pm.addPass(createPackConstants(backends));
-    pm.addPass(createMergeLaunches());
+    if (options.fusion)
+      pm.addPass(createMergeLaunches());
     break;
   case Phase::Codegen:
     pm.addPass(createGenerateCode(backends, options.codegen));

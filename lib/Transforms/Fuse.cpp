@@ -158,7 +158,8 @@ void inlineRemaps(Block &block) {
 /// walk is enough.
 class Grouping {
 public:
-  explicit Grouping(unsigned cap) : cap(cap) {}
+  /// `alone`: every op is a group of its own, sources too.
+  Grouping(unsigned cap, bool alone) : cap(alone ? 1 : cap), alone(alone) {}
 
   void add(DlcOp op) {
     Form form = op.form();
@@ -180,7 +181,7 @@ public:
       return;
     }
     bool isElementwise = form == Form::Scalar;
-    if (isElementwise && !readsInlined && mayFloat(op))
+    if (isElementwise && !alone && !readsInlined && mayFloat(op))
       return;
     SmallVector<DimExpr> domain = dimsOf(op->getResult(0).getType());
     unsigned rowAxes = rowAxesOf(op);
@@ -188,7 +189,7 @@ public:
     bool mayBeLast = !readsInlined || (last > lastInlined && candidates[last].rowAxes == 0 && llvm::all_of(candidates[last].ops, [](Operation *member) {
       return isScalar(member) || member->hasAttr(kInlineAttr);
     }));
-    if (isElementwise && !(last >= 0 && mayBeLast && mayJoin(op, last, domain)))
+    if (isElementwise && !alone && !(last >= 0 && mayBeLast && mayJoin(op, last, domain)))
       if (int beside = groupOfSibling(op, std::max(last, lastInlined), domain); beside >= 0) {
         put(op, beside);
         return;
@@ -450,6 +451,7 @@ private:
   }
 
   unsigned cap;
+  bool alone;
   std::vector<Candidate> candidates;
   DenseMap<Operation *, int> group;
   DenseMap<Value, int> views, viewReaders;
@@ -540,12 +542,14 @@ private:
   }
 
   void fuse(Block &block) {
-    copySources(block);
-    inlineRemaps(block);
+    if (fusion) {
+      copySources(block);
+      inlineRemaps(block);
+    }
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
       if (isOpTriviallyDead(&op))
         op.erase();
-    Grouping grouping(cap);
+    Grouping grouping(cap, /*alone=*/!fusion);
     for (Operation &op : block) {
       if (isa<IfOp>(op))
         for (Region &region : op.getRegions())

@@ -1,5 +1,6 @@
 // RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(fuse))' | FileCheck %s
 // RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(fuse{cap=2}))' | FileCheck %s --check-prefix=CAP
+// RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(fuse{fusion=false}))' | FileCheck %s --check-prefix=ALONE
 
 // A matrix product takes the element-wise ops behind it.
 // CHECK-LABEL: func.func @epilogue
@@ -15,6 +16,16 @@
 // CAP-NEXT: dlc.yield
 // CAP: dlc.group
 // CAP-NEXT: dlc.relu
+// ALONE-LABEL: func.func @epilogue
+// ALONE: dlc.group
+// ALONE-NEXT: dlc.matmul
+// ALONE-NEXT: dlc.yield
+// ALONE: dlc.group
+// ALONE-NEXT: dlc.add
+// ALONE-NEXT: dlc.yield
+// ALONE: dlc.group
+// ALONE-NEXT: dlc.relu
+// ALONE-NEXT: dlc.yield
 func.func @epilogue(%x: tensor<?x4xf32, #dlc.info<[b, 4]>>, %w: tensor<4x8xf32>, %bias: tensor<8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>> {
   %0 = dlc.matmul %x, %w : (tensor<?x4xf32, #dlc.info<[b, 4]>>, tensor<4x8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
   %1 = dlc.add %0, %bias : (tensor<?x8xf32, #dlc.info<[b, 8]>>, tensor<8xf32>) -> tensor<?x8xf32, #dlc.info<[b, 8]>>
@@ -104,6 +115,13 @@ func.func @branches(%c: tensor<i1>, %x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK-NEXT: dlc.less
 // CHECK-NEXT: dlc.where
 // CHECK-NEXT: dlc.yield
+// ALONE-LABEL: func.func @sources
+// ALONE: dlc.group
+// ALONE-NEXT: dlc.iota {{.*}} {axis = 0 : i64}
+// ALONE-NEXT: dlc.yield
+// ALONE: dlc.group
+// ALONE-NEXT: dlc.iota {{.*}} {axis = 1 : i64}
+// ALONE-NEXT: dlc.yield
 func.func @sources(%x: tensor<4x8xf32>, %w: tensor<8x4xf32>, %y: tensor<4x4xi64>) -> (tensor<4x4xf32>, tensor<4x4xi64>) {
   %shape = dlc.constant<dense<4> : tensor<2xi64>> : tensor<2xi64>
   %zero = dlc.constant<dense<0.0> : tensor<f32>> : tensor<f32>

@@ -122,6 +122,10 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
   if (request.startFrom && (invocation.has(OPT_dim) || invocation.has(OPT_shape)))
     return invocation.usage("--dim and --shape belong to the import, which --start-from leaves out");
 
+  request.options.fusion = !invocation.has(OPT_no_fusion);
+  if (request.startFrom && *request.startFrom >= Phase::Fuse && !request.options.fusion)
+    return invocation.usage("--no-fusion is about phase fuse, which --start-from leaves out");
+
   llvm::Expected<unsigned> jobs = jobsOf(invocation);
   if (!jobs)
     return invocation.fail(jobs.takeError(), kExitUsage);

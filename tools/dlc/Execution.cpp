@@ -40,9 +40,9 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   if (!request.isModule)
     return request;
 
-  for (OptionId flag : {OPT_precision, OPT_jobs})
+  for (OptionId flag : {OPT_precision, OPT_jobs, OPT_no_fusion})
     if (invocation.has(flag))
-      return makeError("--precision and --jobs are for a model that is compiled; this is a module");
+      return makeError("--precision, --jobs and --no-fusion are for a model that is compiled; this is a module");
   if (fromFiles && (invocation.has(OPT_dim) || invocation.has(OPT_shape)))
     return makeError("--dim and --shape are for a model that is compiled, and for random inputs of a module; this is a module, and its inputs "
                      "have their dims from files");
@@ -91,6 +91,7 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
     return invocation.fail(target.takeError());
   options.variants = variantsFor({std::move(*target)});
   options.codegen.jobs = *jobs;
+  options.fusion = !invocation.has(OPT_no_fusion);
   options.evaluator = &constantEvaluator();
 
   Session session(*jobs, subject);

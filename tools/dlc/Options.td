@@ -50,6 +50,7 @@ defm target : Value<"target", "TARGET,...", "Targets, each a variant in the modu
 defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8); of a module, NAME=8 sizes random inputs. Repeatable", Compiles>;
 defm shape : Value<"shape", "INPUT=DIMS", "The dims of an input, such as image=1x3x224x224; ? leaves a dim as it is. Repeatable", Compiles>;
 defm precision : Value<"precision", "P", "fp32", Compiles>;
+def no_fusion : Switch<"no-fusion", "Make every op a kernel of its own: slow, to find out whether fusion is to blame", Compiles>;
 defm jobs : Value<"jobs", "N", "Threads of the compiler; the result does not depend on it (default: as many as this process may use)", Compiles>;
 defm stop_after : Value<"stop-after", "PHASE", "Write the program as text after this phase, weights beside it in a .weights file", [CompileVerb]>;
 defm start_from : Value<"start-from", "PHASE", "The inputs are texts that --stop-after PHASE wrote; go on behind that phase", [CompileVerb]>;

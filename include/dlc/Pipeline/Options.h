@@ -57,6 +57,8 @@ struct CompileOptions {
   PrecisionOptions precision;
   std::vector<VariantOptions> variants; // at least one; the order is that in the module
   CodegenOptions codegen;
+  /// Off: every op is a kernel of its own. Slow, and free of the mistakes of whatever joins ops.
+  bool fusion = true;
   /// Computes what depends on constants only, in phase clean; must outlive the compilation. Null: a run computes it.
   const ConstantEvaluator *evaluator = nullptr;
   /// The last phase to run; nothing is serialized then.

@@ -32,7 +32,8 @@ def Recognize : Pass<"recognize", "::mlir::func::FuncOp"> {
 
 def Fuse : Pass<"fuse", "::mlir::func::FuncOp"> {
   let summary = "Puts ops into groups, each of which becomes one kernel";
-  let options = [Option<"cap", "cap", "unsigned", /*default=*/"64", "the most ops in one group">];
+  let options = [Option<"cap", "cap", "unsigned", /*default=*/"64", "the most ops in one group">,
+                 Option<"fusion", "fusion", "bool", /*default=*/"true", "false: every op is a group of its own">];
 }
 
 def VerifyPhase : Pass<"verify-phase", "::mlir::ModuleOp"> {
