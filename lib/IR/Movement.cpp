@@ -592,7 +592,8 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     if (!getAllowzero()) {
       if (dim == zero && i >= x.size())
         return context.emitError() << "the shape copies dim " << i << " of its operand, which has " << x.size() << " axes";
-      if (i < x.size())
+      // Where a size that is one of the operand's is 0, no copied dim could give as many elements, but none; so it says what it is.
+      if (i < x.size() && (dim.getConstant() || !llvm::is_contained(x, dim)))
         dim = selectEqDims(dim, zero, x[i], dim);
     }
     // A size read at run time may turn out to be -1.

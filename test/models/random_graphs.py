@@ -169,7 +169,7 @@ class RandomGraph:
         kind = self.pick([self.unary, self.unary, self.unary, self.binary, self.binary, self.binary, self.compare, self.where, self.reduce, self.reduce, self.softmax,
                           self.matmul, self.matmul, self.transpose, self.concat, self.slice, self.slice, self.gather,
                           self.reshape, self.reshape, self.expand, self.axes, self.cast, self.split, self.shape, self.cumsum,
-                          self.variadic, self.norm])
+                          self.variadic, self.norm, self.rotary, self.gelu])
         kind(x)
 
     def unary(self, x):
@@ -353,6 +353,36 @@ class RandomGraph:
         else:
             y = self.other(x.dtype, batch + [inner, columns])
         return self.add("MatMul", [x, y], x, dims=x.dims[:-1] + [columns], **attributes)
+
+    def rotary(self, x):
+        """Rotated by angles: the second halves of rows, negated, before the first ones."""
+        if x.dtype != "float32" or x.rank == 0 or x.dims[-1].name or x.dims[-1].size == 0 or x.dims[-1].size % 2:
+            return None
+        size = x.dims[-1].size
+        half = Dim(size // 2)
+        x = self.tame(x, 100)
+        cosine, sine = (self.weight(self.data(x.dtype, [size])) for _ in range(2))
+
+        def part(begin, end):
+            return self.add("Slice", [x, self.integers([begin]), self.integers([end]), self.integers([-1])], x, dims=x.dims[:-1] + [half])
+
+        turned = self.add("Neg", [part(half.size, size)], x, dims=x.dims[:-1] + [half])
+        other = self.add("Concat", [turned, part(0, half.size)], x, axis=x.rank - 1)
+        a = self.add("Mul", [x, cosine], x, bound=2 * x.bound, exact=False)
+        b = self.add("Mul", [other, sine], x, bound=2 * x.bound, exact=False)
+        return self.add("Add", [a, b], x, bound=4 * x.bound, exact=False)
+
+    def gelu(self, x):
+        """Spelled out, in one of the orders that there are."""
+        if x.dtype != "float32":
+            return None
+        x = self.tame(x, 50)
+        root, one, half = (self.weight(np.array(value, np.float32)) for value in (2**0.5, 1, 0.5))
+        scaled = self.add("Div", [x, root], x, exact=False)
+        plus = self.add("Add", [self.add("Erf", [scaled], x, bound=1, exact=False), one], x, bound=2, exact=False)
+        if self.chance(0.5):
+            return self.add("Mul", [self.add("Mul", [x, plus], x, bound=2 * x.bound, exact=False), half], x, exact=False)
+        return self.add("Mul", [self.add("Mul", [x, half], x, exact=False), plus], x, exact=False)
 
     def transpose(self, x):
         perm = self.random.permutation(x.rank).tolist()

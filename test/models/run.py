@@ -17,7 +17,7 @@ threads it gives the same bits. MiniLM-L6 as ONNX Runtime's optimizer writes it,
 itself; with --all SmolLM2 too. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known. And nothing is left
 behind phase clean which only computes a shape; of SmolLM2 that is asked with --all too.
 
-Then random graphs (random_graphs.py): 60 seeds, 1,000 with --all. The static and the symbolic form of each must give the same (bit for bit, but where sums
+Then attention in random forms (attention.py), and random graphs (random_graphs.py): 60 seeds, 1,000 with --all. Fused and unfused, the static and the symbolic form of each must give the same (bit for bit, but where sums
 round), and what the two references give; where those differ, or neither can, only the forms are compared, and it is said how often.
 What fails is cut down and written to <build>/test-logs/random_graphs, with the seed and the commands that show it.
 """
@@ -43,6 +43,7 @@ from onnx.reference import ReferenceEvaluator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import block
+import attention
 import branches
 import decoder
 import driver
@@ -71,6 +72,8 @@ PROMPTS = [
 ]
 SECONDS_A_TEST = 180
 SECONDS_A_LARGE_MODEL = 120  # to compile it
+FORMS, ALL_FORMS = 40, 300  # of attention
+FORMS, ALL_FORMS = 40, 300  # of attention
 GRAPHS, ALL_GRAPHS = 60, 1000
 TOLERANCE = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-7}
 
@@ -377,16 +380,47 @@ def test_smollm2(bench):
             raise Failed(f"'{prompt}' goes on with '{vocabulary.decode(said)}', not '{continuation}'")
 
 
+# --- attention -----------------------------------------------------------------------------------------------------
+
+
+def test_attention(seed):
+    """One kernel, whatever the form; right, and the same as a kernel for each operator but for rounding."""
+
+    def test(bench):
+        form = attention.Form(seed)
+        source = bench.folder / "attention.onnx"
+        onnx.save(form.model(), source)
+        target = ("cpu:host", "cpu:x86-64-v2")[seed % 4 == 3]
+        instances = {}
+        for name, flags in (("fused", []), ("unfused", ["--no-fusion"])):
+            module = bench.folder / f"{name}.dlcm"
+            check(bench.dlc("compile", source, "-o", module, "--target", target, "--jobs", 1, *flags), f"compiling it {name} ({form})")
+            instances[name] = bench.dlcrt.Instance(bench.dlcrt.Module(module))
+        clean = bench.folder / "precision.mlir"
+        check(bench.dlc("compile", source, "--stop-after", "precision", "-o", clean), "--stop-after precision")
+        if (count := clean.read_text().count("dlc.attention")) != 1:
+            raise Failed(f"{count} times attention is recognised in it ({form})")
+        for run in range(len(form.runs)):
+            feed = form.inputs(run)
+            want = form.result(feed).astype(np.float32)
+            for name, instance in instances.items():
+                (got,) = instance.run(form.fed(feed)).values()
+                if found := driver.difference(got, want, RTOL, RTOL * max(1, np.nanmax(np.abs(want), initial=0))):
+                    raise Failed(f"{name}, sizes {form.runs[run]}: {found} ({form})")
+
+    return test
+
+
 # --- random graphs ----------------------------------------------------------------------------------------------------
 
 
 def run_forms(bench, graph, target):
-    """Outputs of the static and the symbolic form."""
+    """Outputs of the static and the symbolic form, and of the second one with a kernel for each operator."""
     results = []
-    for form in ("static", "symbolic"):
+    for form, flags in (("static", []), ("symbolic", []), ("symbolic", ["--no-fusion"])):
         source, module = bench.folder / f"{form}.onnx", bench.folder / f"{form}.dlcm"
         onnx.save(getattr(graph, form), source)
-        check(bench.dlc("compile", source, "-o", module, "--target", target, "--jobs", 1), f"compiling the {form} form")
+        check(bench.dlc("compile", source, "-o", module, "--target", target, "--jobs", 1, *flags), f"compiling the {' '.join([form, *flags])} form")
         try:
             results.append(list(bench.dlcrt.Instance(bench.dlcrt.Module(module)).run(graph.inputs).values()))
         except bench.dlcrt.DlcrtError as error:
@@ -396,12 +430,15 @@ def run_forms(bench, graph, target):
 
 def run_graph(bench, graph, target):
     """Raises Failed, or returns remarks about the references."""
-    static, symbolic = run_forms(bench, graph, target)
-    for value, a, b in zip(graph.outputs, static, symbolic):
+    static, symbolic, unfused = run_forms(bench, graph, target)
+    for value, a, b, c in zip(graph.outputs, static, symbolic, unfused):
         # Vectors cut a sum of static length another way than one of any length.
         tolerance = 0 if value.exact else TOLERANCE.get(value.dtype, 0) / 10
         if found := driver.difference(b, a, tolerance, tolerance):
             raise Failed(f"'{value.name}': the symbolic form differs from the static one: {found}")
+        tolerance = 0 if value.exact else TOLERANCE.get(value.dtype, 0)
+        if found := driver.difference(b, c, tolerance, tolerance):
+            raise Failed(f"'{value.name}': fused differs from unfused: {found}")
     references = {}
     for who, run in REFERENCES.items():
         with contextlib.suppress(Exception):  # neither knows every operator for every type, and the second not every empty tensor
@@ -553,6 +590,7 @@ def all_tests(options, variants):
     tests += [(f"shapes fold, {name}", test_shapes_fold(name)) for name in ["decoder", *zoo.MODELS] if options.all or name != "smollm2"]
     tests += [(f"If, {name}", test_branches(name)) for name in branches.GRAPHS]
     tests.append(("If, a branch that cannot be computed", test_unusable_branch))
+    tests += [(f"attention {seed}", test_attention(seed)) for seed in range(ALL_FORMS if options.all else FORMS)]
     tests += [(f"random graph {seed}", test_random(seed)) for seed in range(ALL_GRAPHS if options.all else GRAPHS)]
     return tests
 
