@@ -152,6 +152,16 @@ bool RowKernel::mayRead(Step &step, OpOperand &operand) {
   });
 }
 
+/// Whether the map begins with the first `count` dims.
+static bool isMajorIdentity(AffineMap map, unsigned count) {
+  if (map.getNumResults() < count)
+    return false;
+  for (unsigned d = 0; d < count; ++d)
+    if (map.getResult(d) != getAffineDimExpr(d, map.getContext()))
+      return false;
+  return true;
+}
+
 bool RowKernel::addReduction(Step &step) {
   linalg::GenericOp op = step.op;
   if (op.getNumResults() != 1 || op.getNumLoops() != outer + inner || op.getNumReductionLoops() != inner)
@@ -161,8 +171,7 @@ bool RowKernel::addReduction(Step &step) {
       return false;
   OpOperand *init = op.getDpsInitOperand(0);
   step.combiner = combinerOf(op);
-  return op.getMatchingIndexingMap(init) ==
-             AffineMap::getMultiDimIdentityMap(outer + inner, op.getContext()).getMajorSubMap(outer) &&
+  return isMajorIdentity(op.getMatchingIndexingMap(init), outer) && op.getMatchingIndexingMap(init).getNumResults() == outer &&
          init->get().getDefiningOp<linalg::FillOp>() && step.combiner;
 }
 
@@ -174,8 +183,7 @@ bool RowKernel::addElementwise(Step &step) {
     return false;
   for (OpOperand &init : op.getDpsInitsMutable()) {
     AffineMap map = op.getMatchingIndexingMap(&init);
-    if (op.payloadUsesValueFromOperand(&init) || map.getNumResults() < loops ||
-        map.getMajorSubMap(loops) != AffineMap::getMultiDimIdentityMap(loops, op.getContext()))
+    if (op.payloadUsesValueFromOperand(&init) || !isMajorIdentity(map, loops))
       return false;
     auto shape = cast<RankedTensorType>(init.get().getType()).getShape();
     if (!step.isNumber)

@@ -532,6 +532,8 @@ class RandomGraph:
             if not x.exact or not x.finite or x.bound > 100 or (to == "uint8"):
                 return None
             return self.add("Cast", [x], x, dtype=to, bound=1 if to == "bool" else x.bound, to=TYPES[to])
+        if to == "float64" and x.dtype != to and not x.exact:  # would be asked to be as exact as its type
+            return None
         if x.bound > {"int8": 100, "uint8": 100, "float16": 1000}.get(to, 1e9) or (to == "uint8" and x.dtype != "bool"):
             return None
         exact = x.exact and not (to in FLOATS and x.bound > (250 if to == "float16" else 1e5)) and not (x.dtype in FLOATS and to == "float16")
