@@ -218,3 +218,31 @@ func.func @long_row(%x: tensor<1000000xf32>) -> tensor<1000000xf32> {
   %1 = dlc.div %x, %0 : (tensor<1000000xf32>, tensor<f32>) -> tensor<1000000xf32>
   return %1 : tensor<1000000xf32>
 }
+
+// Slices, transposes of rows and what is between them need no memory: a rotary embedding is one group, which computes each element where it is read.
+// CHECK-LABEL: func.func @rotary
+// CHECK: dlc.group
+// CHECK: dlc.slice {{.*}}dlc.inline
+// CHECK: dlc.neg {{.*}}dlc.inline
+// CHECK: dlc.slice {{.*}}dlc.inline
+// CHECK: dlc.concat {{.*}}dlc.inline
+// CHECK: dlc.mul
+// CHECK: dlc.add
+// CHECK: dlc.yield
+// CHECK-NOT: dlc.group
+// CHECK: return
+func.func @rotary(%x: tensor<?x9x64xf32, #dlc.info<[s, 9, 64]>>, %cos: tensor<?x1x64xf32, #dlc.info<[s, 1, 64]>>, %sin: tensor<?x1x64xf32, #dlc.info<[s, 1, 64]>>)
+    -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>> {
+  %at = dlc.constant<dense<0> : tensor<1xi64>> : tensor<1xi64>
+  %t = dlc.transpose %x {perm = array<i64: 1, 0, 2>} : (tensor<?x9x64xf32, #dlc.info<[s, 9, 64]>>) -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
+  %c = dlc.transpose %cos {perm = array<i64: 1, 0, 2>} : (tensor<?x1x64xf32, #dlc.info<[s, 1, 64]>>) -> tensor<1x?x64xf32, #dlc.info<[1, s, 64]>>
+  %d = dlc.transpose %sin {perm = array<i64: 1, 0, 2>} : (tensor<?x1x64xf32, #dlc.info<[s, 1, 64]>>) -> tensor<1x?x64xf32, #dlc.info<[1, s, 64]>>
+  %low = dlc.slice %t, %at, %at {resolvedStarts = [#dlc.dim<0>, #dlc.dim<0>, #dlc.dim<0>], resolvedSteps = [#dlc.dim<1>, #dlc.dim<1>, #dlc.dim<1>]} : (tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>, tensor<1xi64>, tensor<1xi64>) -> tensor<9x?x32xf32, #dlc.info<[9, s, 32]>>
+  %high = dlc.slice %t, %at, %at {resolvedStarts = [#dlc.dim<0>, #dlc.dim<0>, #dlc.dim<32>], resolvedSteps = [#dlc.dim<1>, #dlc.dim<1>, #dlc.dim<1>]} : (tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>, tensor<1xi64>, tensor<1xi64>) -> tensor<9x?x32xf32, #dlc.info<[9, s, 32]>>
+  %neg = dlc.neg %high : (tensor<9x?x32xf32, #dlc.info<[9, s, 32]>>) -> tensor<9x?x32xf32, #dlc.info<[9, s, 32]>>
+  %turned = dlc.concat %neg, %low {axis = 2 : i64} : (tensor<9x?x32xf32, #dlc.info<[9, s, 32]>>, tensor<9x?x32xf32, #dlc.info<[9, s, 32]>>) -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
+  %0 = dlc.mul %t, %c : (tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>, tensor<1x?x64xf32, #dlc.info<[1, s, 64]>>) -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
+  %1 = dlc.mul %turned, %d : (tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>, tensor<1x?x64xf32, #dlc.info<[1, s, 64]>>) -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
+  %2 = dlc.add %0, %1 : (tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>, tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>) -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
+  return %2 : tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
+}
