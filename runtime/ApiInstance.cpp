@@ -254,6 +254,7 @@ enum dlcrt_status dlcrt_instance_get_statistics(const dlcrt_instance *instance, 
   value.allocations = instance->memory.allocations + instance->deviceAllocations;
   value.runs = instance->runs;
   value.layouts_computed = instance->layoutsComputed;
+  value.arena_lower_bound_bytes = instance->layout ? instance->layout->lowerBound : 0;
   writeStruct(statistics, value);
   return DLCRT_OK;
 }

@@ -4,6 +4,7 @@
 // The C API: modules, signatures, variants. Arguments are checked here.
 #include "Dtype.h"
 #include "Instance.h"
+#include "Prepare.h"
 #include "cpu/Features.h"
 
 using namespace dlcrt::impl;
@@ -314,6 +315,29 @@ enum dlcrt_status dlcrt_module_variant(const dlcrt_module *module, uint32_t vari
   value.code_bytes = desc.code_bytes;
   value.fixed_arena_bytes = plan.fixed_bytes[0] + plan.fixed_bytes[1];
   return give(info, value, "dlcrt_variant_info", error);
+}
+
+enum dlcrt_status dlcrt_module_variant_arena(const dlcrt_module *module, uint32_t variant, const int64_t *symbols,
+                                             uint32_t symbol_count, dlcrt_arena_info *info, dlcrt_error *error) {
+  succeed(error);
+  if (Status status = findVariant(module, variant, error))
+    return status;
+  const dlcrt_function_desc &f = module->functions[module->variants[variant].function];
+  if (symbol_count != f.symbol_count || (symbol_count && !symbols))
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "function '%s' has %u symbols, not %u", module->string(f.name),
+                f.symbol_count, symbol_count);
+  Memory memory;
+  Vector<int64_t> values(memory);
+  Vector<ValueState> states(memory);
+  if (!values.resize(symbol_count) || !states.resize(symbol_count))
+    return failOutOfMemory(error, "dimension expressions", symbol_count * sizeof(int64_t));
+  Values given{values.data(), states.data(), symbol_count};
+  for (uint32_t i = 0; i < symbol_count; ++i)
+    given.set(i, symbols[i]);
+  dlcrt_arena_info value = {};
+  if (Status status = measureArena(*module, variant, given, value, error))
+    return status;
+  return give(info, value, "dlcrt_arena_info", error);
 }
 
 enum dlcrt_status dlcrt_module_variant_supported(const dlcrt_module *module, uint32_t variant, dlcrt_error *error) {

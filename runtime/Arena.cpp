@@ -31,6 +31,18 @@ template <typename Less> static void sort(uint32_t *elements, uint64_t count, Le
   }
 }
 
+uint64_t dlcrt::impl::arenaLowerBound(const ArenaBlock *blocks, uint32_t count) {
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < count; ++i) { // the most live where one begins
+    uint64_t alive = 0;
+    for (uint32_t j = 0; j < count; ++j)
+      if (blocks[j].firstStage <= blocks[i].firstStage && blocks[i].firstStage <= blocks[j].lastStage)
+        alive += blocks[j].bytes;
+    most = alive > most ? alive : most;
+  }
+  return most;
+}
+
 void ArenaPlanner::insertPlaced(const ArenaBlock *blocks, uint32_t block) {
   uint64_t low = 0, high = placed.size();
   while (low < high) {

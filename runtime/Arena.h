@@ -17,6 +17,9 @@ struct ArenaBlock {
   uint32_t firstStage = 0, lastStage = 0; // inclusive
 };
 
+/// The most bytes that live at once: no placement takes less.
+uint64_t arenaLowerBound(const ArenaBlock *blocks, uint32_t count);
+
 /// Greedy best fit: the largest block first, each into the smallest gap between blocks that live at the same time.
 class ArenaPlanner {
 public:

@@ -67,6 +67,7 @@ struct Layout {
   Vector<int64_t> symbols;  // the key
   Vector<uint64_t> offsets; // by ordinal
   uint64_t bytes[2] = {0, 0};
+  uint64_t lowerBound = 0; // of both together
   uint64_t lastUse = 0; // 0 = empty
 
   explicit Layout(Memory &memory) : symbols(memory), offsets(memory) {}

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "Prepare.h"
 
+#include "dlcrt/kernel_abi.h"
+
 using namespace dlcrt::impl;
 
 static Status chooseVariant(Instance &instance, Error *error) {
@@ -77,35 +79,45 @@ static bool findLayout(Instance &instance, Layout *&found) {
 /// where it is used.
 static uint64_t slotBytes(const Values &registers, const PlannedSlot &slot) {
   bool ok = registers.state[slot.bytesExpr] == ValueState::Valid && registers.value[slot.bytesExpr] > 0;
-  return ok ? uint64_t(registers.value[slot.bytesExpr]) : 0;
+  return ok ? alignUp(uint64_t(registers.value[slot.bytesExpr]), DLCRT_BUFFER_ALIGNMENT) : 0; // int64: no overflow
+}
+
+BlockCounts dlcrt::impl::blocksOf(const Plan &plan, const Values &registers, uint32_t device, ArenaBlock *blocks,
+                                  uint32_t *slots) {
+  BlockCounts counts = {0, 0};
+  for (const PlannedSlot &slot : plan.fixed)
+    if (slot.device == device)
+      blocks[counts.fixed++] = {slotBytes(registers, slot), slot.offset, slot.firstStage, slot.lastStage};
+  counts.all = counts.fixed;
+  for (uint64_t i = 0; i < plan.symbolic.size(); ++i) {
+    const PlannedSlot &slot = plan.symbolic[i];
+    if (slot.device != device)
+      continue;
+    if (slots)
+      slots[counts.all] = uint32_t(i);
+    blocks[counts.all++] = {slotBytes(registers, slot), 0, slot.firstStage, slot.lastStage};
+  }
+  return counts;
 }
 
 static Status computeLayout(Instance &instance, Layout &layout, Error *error) {
   const Plan &plan = instance.plan();
   Values symbols = instance.functionSymbols(), registers = instance.planRegisters();
   layout.lastUse = 0; // not valid while it is changed
+  layout.lowerBound = 0;
   if (!layout.symbols.resize(symbols.count) || !layout.offsets.resize(plan.symbolic.size()))
     return failOutOfMemory(error, "the arena's layout", plan.symbolic.size() * sizeof(uint64_t));
   for (uint64_t i = 0; i < symbols.count; ++i)
     layout.symbols[i] = keyOf(symbols, i);
   for (uint32_t device = 0; device < 2; ++device) {
-    uint32_t count = 0;
-    for (const PlannedSlot &slot : plan.fixed)
-      if (slot.device == device)
-        instance.blocks[count++] = {slotBytes(registers, slot), slot.offset, slot.firstStage, slot.lastStage};
-    uint32_t fixedCount = count;
-    for (uint64_t i = 0; i < plan.symbolic.size(); ++i)
-      if (plan.symbolic[i].device == device) {
-        const PlannedSlot &slot = plan.symbolic[i];
-        instance.blockSlots[count] = uint32_t(i);
-        instance.blocks[count++] = {slotBytes(registers, slot), 0, slot.firstStage, slot.lastStage};
-      }
+    auto [fixedCount, count] = blocksOf(plan, registers, device, instance.blocks.data(), instance.blockSlots.data());
     uint64_t end = 0;
     if (count != fixedCount)
       if (Status status = instance.planner.place(instance.blocks.data(), fixedCount, count, end, error))
         return status;
     for (uint32_t i = fixedCount; i < count; ++i)
       layout.offsets[instance.blockSlots[i]] = instance.blocks[i].offset;
+    layout.lowerBound += arenaLowerBound(instance.blocks.data(), count);
     uint64_t fixedBytes = plan.header->fixed_bytes[device];
     layout.bytes[device] = end > fixedBytes ? end : fixedBytes;
   }
@@ -126,6 +138,38 @@ static Status placeSlots(Instance &instance, Error *error) {
                                       device ? "the arena on the device" : "the arena", error))
       return status;
   instance.layout = layout;
+  return DLCRT_OK;
+}
+
+Status dlcrt::impl::measureArena(const Module &module, uint32_t variant, const Values &symbols, dlcrt_arena_info &info,
+                                 Error *error) {
+  const Plan &plan = module.plans[variant];
+  uint64_t slots = plan.fixed.size() + plan.symbolic.size();
+  Memory memory;
+  Vector<int64_t> values(memory), symbolValues(memory);
+  Vector<ValueState> states(memory), symbolStates(memory);
+  Vector<ArenaBlock> blocks(memory);
+  uint64_t symbolCount = symbols.count + plan.header->late_symbol_count;
+  if (!values.resize(plan.exprs.count) || !states.resize(plan.exprs.count) || !blocks.resize(slots) ||
+      !symbolValues.resize(symbolCount) || !symbolStates.resize(symbolCount))
+    return failOutOfMemory(error, "the arena's layout", slots * sizeof(ArenaBlock));
+  Values all{symbolValues.data(), symbolStates.data(), symbolCount}, registers{values.data(), states.data(), values.size()};
+  for (uint64_t i = 0; i < symbolCount; ++i) {
+    all.value[i] = i < symbols.count ? symbols.value[i] : 0;
+    all.state[i] = i < symbols.count ? symbols.state[i] : ValueState::Undefined;
+  }
+  evaluate(plan.exprs, 0, plan.exprs.count, all, registers);
+  ArenaPlanner planner(memory);
+  info.slot_count = uint32_t(slots);
+  info.bytes = info.lower_bound_bytes = 0;
+  for (uint32_t device = 0; device < 2; ++device) {
+    BlockCounts counts = blocksOf(plan, registers, device, blocks.data(), nullptr);
+    uint64_t end = 0, fixedBytes = plan.header->fixed_bytes[device];
+    if (Status status = planner.place(blocks.data(), counts.fixed, counts.all, end, error))
+      return status;
+    info.bytes += end > fixedBytes ? end : fixedBytes;
+    info.lower_bound_bytes += arenaLowerBound(blocks.data(), counts.all);
+  }
   return DLCRT_OK;
 }
 

@@ -14,5 +14,14 @@ namespace dlcrt::impl {
 /// before.
 Status prepare(Instance &instance, Error *error);
 
+struct BlockCounts {
+  uint32_t fixed, all;
+};
+/// The slots of one device as blocks, the fixed ones first, with sizes from the plan's registers: at most as many as the
+/// plan has slots. `slots` gets the ordinal of each symbolic one at its block's index; may be null.
+BlockCounts blocksOf(const Plan &plan, const Values &registers, uint32_t device, ArenaBlock *blocks, uint32_t *slots);
+/// For any dims; symbols that are not valid leave slots without bytes.
+Status measureArena(const Module &module, uint32_t variant, const Values &symbols, dlcrt_arena_info &info, Error *error);
+
 } // namespace dlcrt::impl
 #endif

@@ -326,6 +326,18 @@ DLCRT_API enum dlcrt_status dlcrt_module_variant_supported(const struct dlcrt_mo
 /* The guard as text, e.g. "seq == 128"; as dlcrt_module_dim_text. "" if there is none. */
 DLCRT_API size_t dlcrt_module_variant_guard_text(const struct dlcrt_module *module, uint32_t variant, char *text,
                                                  size_t text_bytes);
+/* What the fixed and symbolic slots of a variant take, all devices together. Late slots are in neither. */
+struct dlcrt_arena_info {
+  uint32_t struct_size;
+  uint32_t slot_count;
+  uint64_t bytes;             /* of the arena */
+  uint64_t lower_bound_bytes; /* of the slots that live at once, where they are most: no placement takes less */
+};
+/* For given values of the symbols of the variant's function. Guards and ranges are not looked at; a slot whose size these values do
+ * not give has 0 bytes. */
+DLCRT_API enum dlcrt_status dlcrt_module_variant_arena(const struct dlcrt_module *module, uint32_t variant,
+                                                       const int64_t *symbols, uint32_t symbol_count,
+                                                       struct dlcrt_arena_info *info, struct dlcrt_error *error);
 /* Names of the processor features that this machine has, separated by ','; as dlcrt_module_dim_text. */
 DLCRT_API size_t dlcrt_cpu_features_text(char *text, size_t text_bytes);
 
@@ -532,6 +544,7 @@ struct dlcrt_instance_statistics {
   uint64_t allocations;        /* calls of the allocator and of device allocation since the instance was created */
   uint64_t runs;               /* that ended with DLCRT_OK */
   uint64_t layouts_computed;   /* times that symbolic slots were placed anew; other runs used a cached placement */
+  uint64_t arena_lower_bound_bytes; /* as in dlcrt_arena_info, for the dims of the last run; 0 before the first */
 };
 DLCRT_API enum dlcrt_status dlcrt_instance_get_statistics(const struct dlcrt_instance *instance,
                                                           struct dlcrt_instance_statistics *statistics,

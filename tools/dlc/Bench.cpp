@@ -26,7 +26,7 @@ struct Report {
   Statistics milliseconds;
   double measuredSeconds = 0; // from the begin of the first run that counts to the end of the last
   double loadMilliseconds = 0, firstRunMilliseconds = 0;
-  uint64_t arenaBytes = 0, weightBytes = 0, peakRssBytes = 0;
+  uint64_t arenaBytes = 0, arenaLowerBoundBytes = 0, weightBytes = 0, peakRssBytes = 0;
 
   double runsPerSecond() const { return static_cast<double>(milliseconds.count) / measuredSeconds; }
 };
@@ -88,6 +88,7 @@ static llvm::Expected<Report> measure(Execution &execution, double seconds, doub
   if (dlcrt_status status = dlcrt_instance_get_statistics(execution.getInstance(), &memory, &error))
     return toError(status, error, execution.getSubject());
   report.arenaBytes = memory.arena_bytes;
+  report.arenaLowerBoundBytes = memory.arena_lower_bound_bytes;
   report.weightBytes = memory.weight_bytes;
   return report;
 }
@@ -125,6 +126,7 @@ static void printJson(const Report &report, const Execution &execution, llvm::ra
     json.attribute("load_ms", report.loadMilliseconds);
     json.attribute("first_run_ms", report.firstRunMilliseconds);
     json.attribute("arena_bytes", static_cast<int64_t>(report.arenaBytes));
+    json.attribute("arena_lower_bound_bytes", static_cast<int64_t>(report.arenaLowerBoundBytes));
     json.attribute("weight_bytes", static_cast<int64_t>(report.weightBytes));
     json.attribute("peak_rss_bytes", static_cast<int64_t>(report.peakRssBytes));
   });
@@ -144,7 +146,8 @@ static void printText(const Report &report, const Execution &execution, llvm::ra
     os << fmt::format("{:<8} {:>10.3f} {}\n", name, small ? value * 1e3 : value, small ? "us" : "ms");
   os << fmt::format("{:<8} {:>10.1f} runs/s\n\n", "speed", report.runsPerSecond());
   os << fmt::format("load {:.3f} ms, first run {:.3f} ms\n", report.loadMilliseconds, report.firstRunMilliseconds);
-  os << fmt::format("arena {}, weights {}, process at most {}\n", formatBytes(report.arenaBytes), formatBytes(report.weightBytes),
+  os << fmt::format("arena {} (at least {}), weights {}, process at most {}\n", formatBytes(report.arenaBytes),
+                    formatBytes(report.arenaLowerBoundBytes), formatBytes(report.weightBytes),
                     formatBytes(report.peakRssBytes));
 }
 
@@ -164,7 +167,7 @@ int runBench(const Invocation &invocation) {
   Execution execution;
   if (std::optional<int> exit = execution.load(invocation, *request))
     return *exit;
-  if (llvm::Error failed = execution.createInstance(invocation, *request))
+  if (llvm::Error failed = execution.createInstance(*request))
     return invocation.fail(std::move(failed));
   if (llvm::Error failed = execution.bindInputs(*request))
     return invocation.fail(std::move(failed));

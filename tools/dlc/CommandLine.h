@@ -30,7 +30,8 @@ enum VerbFlag : unsigned {
   InspectVerb = 1u << 3,
   DoctorVerb = 1u << 4,
   OtherVerb = 1u << 5,
-  BenchVerb = 1u << 6
+  BenchVerb = 1u << 6,
+  CompareVerb = 1u << 7
 };
 
 enum OptionId {
@@ -71,6 +72,7 @@ int runCommand(llvm::ArrayRef<std::string> arguments, Streams io);
 int runCompile(const Invocation &invocation);
 int runRun(const Invocation &invocation);
 int runBench(const Invocation &invocation);
+int runCompare(const Invocation &invocation);
 int runInspect(const Invocation &invocation);
 int runDoctor(const Invocation &invocation);
 int runServe(const Invocation &invocation);

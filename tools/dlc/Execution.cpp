@@ -37,6 +37,8 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   if (!dims)
     return dims.takeError();
   request.dims = std::move(*dims);
+  request.target = invocation.value(OPT_target);
+  request.fusion = !invocation.has(OPT_no_fusion);
   if (!request.isModule)
     return request;
 
@@ -86,12 +88,12 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
       return invocation.fail(precision.takeError());
     options.precision.precision = *precision;
   }
-  llvm::Expected<Target> target = parseTarget(invocation.has(OPT_target) ? invocation.value(OPT_target) : "cpu:host");
+  llvm::Expected<Target> target = parseTarget(request.target.empty() ? "cpu:host" : request.target);
   if (!target)
     return invocation.fail(target.takeError());
   options.variants = variantsFor({std::move(*target)});
   options.codegen.jobs = *jobs;
-  options.fusion = !invocation.has(OPT_no_fusion);
+  options.fusion = request.fusion;
   options.evaluator = &constantEvaluator();
 
   Session session(*jobs, subject);
@@ -103,7 +105,8 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
   }
   if (failed(compiled))
     return session.fail(invocation);
-  session.getDiagnostics().print(invocation.io.err, invocation.has(OPT_verbose));
+  if (!request.quiet)
+    session.getDiagnostics().print(invocation.io.err, invocation.has(OPT_verbose));
 
   // Aligned, so that the runtime uses it in place.
   std::unique_ptr<llvm::WritableMemoryBuffer> copy =
@@ -115,7 +118,7 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
   return std::nullopt;
 }
 
-llvm::Error Execution::createInstance(const Invocation &invocation, const ExecutionRequest &request) {
+llvm::Error Execution::createInstance(const ExecutionRequest &request) {
   RuntimeError error;
   auto options = sized<dlcrt_instance_options>();
   if (request.threads > 1) {
@@ -127,8 +130,8 @@ llvm::Error Execution::createInstance(const Invocation &invocation, const Execut
     options.parallel_ctx = pool.get();
   }
   std::string variant;
-  if (invocation.has(OPT_target)) {
-    llvm::Expected<Target> target = parseTarget(invocation.value(OPT_target));
+  if (!request.target.empty()) {
+    llvm::Expected<Target> target = parseTarget(request.target);
     if (!target)
       return target.takeError();
     variant = target->name;
@@ -156,6 +159,42 @@ llvm::Error Execution::run() {
   if (status == DLCRT_ERROR_CHECK && madeUp)
     return makeError("{}; the inputs were made up: give real ones with --inputs DIR", llvm::toString(toError(status, error, subject)));
   return toError(status, error, subject);
+}
+
+static llvm::Expected<HostTensor> readOutput(dlcrt_module *module, dlcrt_instance *instance, uint32_t function, uint32_t index) {
+  RuntimeError error;
+  auto info = sized<dlcrt_value_info>();
+  if (dlcrt_status status = dlcrt_module_output(module, function, index, &info, &error))
+    return toError(status, error, "");
+  auto view = sized<dlcrt_tensor>();
+  if (dlcrt_status status = dlcrt_instance_output(instance, index, &view, &error))
+    return toError(status, error, "");
+  HostTensor tensor;
+  tensor.name = info.name;
+  tensor.dtype = view.dtype;
+  tensor.dims.assign(view.dims, view.dims + view.rank);
+  uint64_t bytes = dlcrt_tensor_bytes(view.dtype, view.rank, view.dims);
+  if (view.dtype == DLCRT_DTYPE_STRING || bytes == UINT64_MAX)
+    return makeError("output '{}' cannot be read: its type is {}", info.name, dlcrt_dtype_name(view.dtype));
+  const char *data = static_cast<const char *>(view.data) + view.byte_offset;
+  if (bytes != 0)
+    tensor.bytes.assign(data, data + bytes);
+  return tensor;
+}
+
+llvm::Expected<std::vector<HostTensor>> Execution::readOutputs() const {
+  RuntimeError error;
+  auto info = sized<dlcrt_function_info>();
+  if (dlcrt_status status = dlcrt_module_function(module.get(), getFunction(), &info, &error))
+    return toError(status, error, subject);
+  std::vector<HostTensor> outputs;
+  for (uint32_t i = 0; i < info.output_count; ++i) {
+    llvm::Expected<HostTensor> output = readOutput(module.get(), instance.get(), getFunction(), i);
+    if (!output)
+      return output.takeError();
+    outputs.push_back(std::move(*output));
+  }
+  return outputs;
 }
 
 llvm::Expected<std::string> Execution::getTarget() const {

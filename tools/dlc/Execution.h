@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 //
-// A model made ready to run: opened or compiled, an instance on its threads, inputs bound. What `dlc run` and `dlc bench` have in common.
+// A model made ready to run: opened or compiled, an instance on its threads, inputs bound. What the verbs that run
+// a model have in common.
 
 #ifndef DLC_TOOLS_DLC_EXECUTION_H
 #define DLC_TOOLS_DLC_EXECUTION_H
@@ -22,6 +23,9 @@ struct ExecutionRequest {
   std::optional<uint64_t> seed;   // --random: inputs are made up; else they are read from `inputs`
   std::string inputs;             // --inputs
   OnnxImportOptions dims;         // --dim and --shape
+  std::string target;             // --target: what to compile for, the variant of a module to take; empty: this machine, the best
+  bool fusion = true;             // without --no-fusion
+  bool quiet = false;             // no warnings of the compiler: they have been told
 };
 
 /// Of a wrong command line an error. With neither --inputs nor --random the seed is `defaultSeed`; where there is none, that is an error too.
@@ -29,13 +33,15 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
 
 class Execution {
 public:
-  /// Opens the module or compiles the model, for the target of --target or this machine. Prints what went wrong and returns the exit code.
+  /// Opens the module or compiles the model, for the request's target or this machine. Prints what went wrong and returns the exit code.
   std::optional<int> load(const Invocation &invocation, const ExecutionRequest &request);
-  /// Makes the instance; of a module, --target is the variant to take.
-  llvm::Error createInstance(const Invocation &invocation, const ExecutionRequest &request);
+  /// Makes the instance; of a module, the request's target is the variant to take.
+  llvm::Error createInstance(const ExecutionRequest &request);
   /// Binds inputs in place.
   llvm::Error bindInputs(const ExecutionRequest &request);
   llvm::Error run();
+  /// Copies of all outputs of the last run.
+  llvm::Expected<std::vector<HostTensor>> readOutputs() const;
 
   dlcrt_module *getModule() const { return module.get(); }
   dlcrt_instance *getInstance() const { return instance.get(); }

@@ -39,9 +39,9 @@ struct Signature {
   std::vector<dlcrt_value_info> inputs;
   std::vector<dlcrt_symbol_info> symbols;
 
-  llvm::Error read(dlcrt_module *theModule, dlcrt_instance *instance) {
+  llvm::Error read(dlcrt_module *theModule, uint32_t theFunction) {
     module = theModule;
-    function = dlcrt_instance_function(instance);
+    function = theFunction;
     RuntimeError error;
     if (dlcrt_status status = dlcrt_module_function(module, function, &info, &error))
       return toError(status, error, "");
@@ -108,7 +108,6 @@ template <typename Infos> static std::string listNames(const Infos &infos) {
   return infos.empty() ? "none" : llvm::join(llvm::map_range(infos, [](const auto &info) { return std::string(info.name); }), ", ");
 }
 
-/// A value for each symbol: what --dim and --shape say, else the least that is promised, at least 1.
 static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims) {
   std::vector<int64_t> symbols;
   for (const dlcrt_symbol_info &symbol : signature.symbols) {
@@ -149,6 +148,13 @@ static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signa
   return symbols;
 }
 
+llvm::Expected<std::vector<int64_t>> chooseSymbols(dlcrt_module *module, uint32_t function, const OnnxImportOptions &dims) {
+  Signature signature;
+  if (llvm::Error failed = signature.read(module, function))
+    return std::move(failed);
+  return chooseSymbols(signature, dims);
+}
+
 /// input_7.pb where the model has three inputs is a mistake of somebody.
 static llvm::Error refuseStrayInputs(llvm::StringRef folder, uint32_t inputCount) {
   std::error_code error;
@@ -165,7 +171,7 @@ static llvm::Error refuseStrayInputs(llvm::StringRef folder, uint32_t inputCount
 
 llvm::Error InputSet::read(llvm::StringRef folder) {
   Signature signature;
-  if (llvm::Error failed = signature.read(module, instance))
+  if (llvm::Error failed = signature.read(module, dlcrt_instance_function(instance)))
     return failed;
   if (llvm::Error failed = refuseStrayInputs(folder, signature.info.input_count))
     return failed;
@@ -189,7 +195,7 @@ llvm::Error InputSet::read(llvm::StringRef folder) {
 
 llvm::Error InputSet::make(uint64_t seed, const OnnxImportOptions &dims) {
   Signature signature;
-  if (llvm::Error failed = signature.read(module, instance))
+  if (llvm::Error failed = signature.read(module, dlcrt_instance_function(instance)))
     return failed;
   llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(signature, dims);
   if (!symbols)

@@ -15,6 +15,10 @@
 
 namespace dlc {
 
+/// A value for each symbol of a function: what --dim NAME=N and --shape say, else the least that is promised, at least 1. All problems
+/// at once.
+llvm::Expected<std::vector<int64_t>> chooseSymbols(dlcrt_module *module, uint32_t function, const OnnxImportOptions &dims);
+
 /// What the inputs of one instance are bound to. An input without a tensor keeps its default.
 class InputSet {
 public:

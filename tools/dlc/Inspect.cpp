@@ -6,6 +6,7 @@
 
 #include "../RegisterAll.h"
 #include "../Runtime.h"
+#include "Inputs.h"
 #include "Session.h"
 #include "dlc/Plan/Plan.h"
 #include "dlc/Plan/Serialize.h"
@@ -33,7 +34,9 @@ namespace {
 
 class ModuleReport {
 public:
-  ModuleReport(dlcrt_module *module, std::string subject) : module(module), subject(std::move(subject)) {}
+  /// `dims` says for which dims the arena is measured.
+  ModuleReport(dlcrt_module *module, std::string subject, const OnnxImportOptions &dims)
+      : module(module), subject(std::move(subject)), dims(dims) {}
 
   llvm::Expected<json::Object> make(MLIRContext &context, llvm::ArrayRef<char> bytes);
 
@@ -43,10 +46,12 @@ private:
   llvm::Expected<json::Object> variant(uint32_t index, ModuleOp plan);
   json::Array kernels(ModuleOp plan, uint64_t codeBytes);
   json::Object memory(ModuleOp plan, uint64_t fixedBytes);
+  llvm::Expected<json::Object> arena(uint32_t variant, uint32_t function);
   llvm::Error check(dlcrt_status status) { return toError(status, error, subject); }
 
   dlcrt_module *module;
   std::string subject;
+  const OnnxImportOptions &dims;
   RuntimeError error;
 };
 
@@ -154,6 +159,24 @@ json::Object ModuleReport::memory(ModuleOp plan, uint64_t fixedBytes) {
   return json::Object{{"fixed_bytes", number(fixedBytes)}, {"slots", std::move(slots)}};
 }
 
+/// What the slots take for the dims that the command line gives; the others are as small as they may be.
+llvm::Expected<json::Object> ModuleReport::arena(uint32_t variant, uint32_t function) {
+  llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(module, function, dims);
+  if (!symbols)
+    return symbols.takeError();
+  json::Object used;
+  for (auto [i, value] : llvm::enumerate(*symbols)) {
+    auto symbol = sized<dlcrt_symbol_info>();
+    if (llvm::Error failed = check(dlcrt_module_symbol(module, function, static_cast<uint32_t>(i), &symbol, &error)))
+      return std::move(failed);
+    used[json::fixUTF8(symbol.name)] = value;
+  }
+  auto info = sized<dlcrt_arena_info>();
+  if (llvm::Error failed = check(dlcrt_module_variant_arena(module, variant, symbols->data(), static_cast<uint32_t>(symbols->size()), &info, &error)))
+    return std::move(failed);
+  return json::Object{{"dims", std::move(used)}, {"bytes", number(info.bytes)}, {"lower_bound_bytes", number(info.lower_bound_bytes)}};
+}
+
 llvm::Expected<json::Object> ModuleReport::variant(uint32_t index, ModuleOp plan) {
   auto info = sized<dlcrt_variant_info>();
   if (llvm::Error failed = check(dlcrt_module_variant(module, index, &info, &error)))
@@ -176,7 +199,12 @@ llvm::Expected<json::Object> ModuleReport::variant(uint32_t index, ModuleOp plan
   if (info.guarded)
     entry["guard"] = text(textOf([&](char *to, size_t size) { return dlcrt_module_variant_guard_text(module, index, to, size); }));
   entry["kernels"] = kernels(plan, info.code_bytes);
-  entry["memory"] = memory(plan, info.fixed_arena_bytes);
+  json::Object slots = memory(plan, info.fixed_arena_bytes);
+  llvm::Expected<json::Object> measured = arena(index, info.function);
+  if (!measured)
+    return measured.takeError();
+  slots["arena"] = std::move(*measured);
+  entry["memory"] = std::move(slots);
   std::string program;
   llvm::raw_string_ostream os(program);
   plan->print(os);
@@ -332,6 +360,13 @@ static void printModule(const json::Object &report, llvm::raw_ostream &os) {
                         nodes.empty() ? "" : ": " + nodes);
     }
     os << fmt::format("  memory: {} at fixed places, {} slots\n", formatBytes(numberOf(memory, "fixed_bytes")), listOf(memory, "slots").size());
+    const json::Object &arena = *memory.getObject("arena");
+    std::string dims;
+    for (const auto &[name, value] : *arena.getObject("dims"))
+      dims += fmt::format("{}{}={}", dims.empty() ? " for " : ", ", llvm::StringRef(name), value.getAsInteger().value_or(0));
+    uint64_t bytes = numberOf(arena, "bytes"), least = numberOf(arena, "lower_bound_bytes");
+    os << fmt::format("  arena{}: {}, at least {}{}\n", dims, formatBytes(bytes), formatBytes(least),
+                      least == 0 ? "" : fmt::format(" ({:.3f} times that)", static_cast<double>(bytes) / static_cast<double>(least)));
     for (const json::Value &entry : listOf(memory, "slots")) {
       const json::Object &slot = *entry.getAsObject();
       os << fmt::format("    {} slot of {} bytes, stages {} to {}{}\n", stringOf(slot, "class"), stringOf(slot, "bytes"),
@@ -379,6 +414,11 @@ static void printModel(const json::Object &report, llvm::raw_ostream &os) {
 //===----------------------------------------------------------------------===//
 
 static int inspectModule(const Invocation &invocation, const std::string &path) {
+  llvm::Expected<OnnxImportOptions> dims = importOptionsOf(invocation);
+  if (!dims)
+    return invocation.fail(dims.takeError(), kExitUsage);
+  if (!dims->ranges.empty() || !dims->divisors.empty())
+    return invocation.usage("--dim takes NAME=N here: the dims for which memory is reported");
   std::string subject = subjectOf(path);
   RuntimeError error;
   auto options = sized<dlcrt_module_options>();
@@ -397,7 +437,7 @@ static int inspectModule(const Invocation &invocation, const std::string &path) 
   Session session(/*jobs=*/1, subject);
   session.getContext().loadAllAvailableDialects();
   llvm::Expected<json::Object> report =
-      ModuleReport(opened, subject).make(session.getContext(), {(*buffer)->getBufferStart(), (*buffer)->getBufferSize()});
+      ModuleReport(opened, subject, *dims).make(session.getContext(), {(*buffer)->getBufferStart(), (*buffer)->getBufferSize()});
   if (!report) {
     session.getDiagnostics().error(report.takeError());
     return session.fail(invocation);
@@ -437,6 +477,8 @@ int runInspect(const Invocation &invocation) {
     return inspectModule(invocation, path);
   if (invocation.has(OPT_verify) || invocation.has(OPT_plan))
     return invocation.usage("--verify and --plan are for modules (.dlcm)");
+  if (invocation.has(OPT_dim))
+    return invocation.usage("--dim is for modules (.dlcm): the dims for which memory is reported");
   return inspectModel(invocation, path);
 }
 

@@ -12,6 +12,7 @@ def InspectVerb : OptionVisibility;
 def DoctorVerb : OptionVisibility;
 def OtherVerb : OptionVisibility; // version, help, serve
 def BenchVerb : OptionVisibility;
+def CompareVerb : OptionVisibility;
 
 /// Flags of the contract (docs/cli.md) that this version does not have: accepted, and refused with a clear message.
 def Later : OptionGroup<"later">;
@@ -33,21 +34,21 @@ multiclass LaterValue<string name, list<OptionVisibility> verbs> {
 class LaterSwitch<string name, list<OptionVisibility> verbs>
     : Flag<["--"], name>, Group<Later>, Flags<[HelpHidden]>, On<verbs>;
 
-defvar Compiles = [CompileVerb, RunVerb, BenchVerb];
-defvar Runs = [RunVerb, BenchVerb];
+defvar Compiles = [CompileVerb, RunVerb, BenchVerb, CompareVerb];
+defvar Runs = [RunVerb, BenchVerb, CompareVerb];
 
-def help : Switch<"help", "This text", [CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb, BenchVerb]>;
-def h : Flag<["-"], "h">, Alias<help>, Flags<[HelpHidden]>, On<[CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb, BenchVerb]>;
+def help : Switch<"help", "This text", [CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb, BenchVerb, CompareVerb]>;
+def h : Flag<["-"], "h">, Alias<help>, Flags<[HelpHidden]>, On<[CompileVerb, RunVerb, InspectVerb, DoctorVerb, OtherVerb, BenchVerb, CompareVerb]>;
 def verbose : Flag<["-"], "v">, HelpText<"More messages: remarks, variants">, On<Compiles>;
-def json : Switch<"json", "Report as one JSON object on stdout", [CompileVerb, InspectVerb, DoctorVerb, BenchVerb]>;
+def json : Switch<"json", "Report as one JSON object on stdout", [CompileVerb, InspectVerb, DoctorVerb, BenchVerb, CompareVerb]>;
 
 // --- compile
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">, On<[CompileVerb]>,
         HelpText<"Where the result goes; - is stdout. Its suffix says what it is: .dlcm, .mlir, .ll, .s">;
 defm emit : Value<"emit", "KIND", "What to make, whatever the suffix: dlcm (module), mlir (the program's text after the last phase), llvm, asm", [CompileVerb]>;
 defm target : Value<"target", "TARGET,...", "Targets, each a variant in the module: cpu, cpu:host, cpu:x86-64-v3, ... "
-                    "(repeatable; compile: default the x86-64-v2 baseline and this machine; run and bench: the variant to take)", [CompileVerb, RunVerb, DoctorVerb, BenchVerb]>;
-defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8); of a module, NAME=8 sizes random inputs. Repeatable", Compiles>;
+                    "(repeatable; compile: default the x86-64-v2 baseline and this machine; run, bench and compare: the variant to take)", [CompileVerb, RunVerb, DoctorVerb, BenchVerb, CompareVerb]>;
+defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8); of a module, NAME=8 sizes random inputs, and the memory that inspect reports. Repeatable", [CompileVerb, RunVerb, BenchVerb, CompareVerb, InspectVerb]>;
 defm shape : Value<"shape", "INPUT=DIMS", "The dims of an input, such as image=1x3x224x224; ? leaves a dim as it is. Repeatable", Compiles>;
 defm precision : Value<"precision", "P", "fp32", Compiles>;
 def no_fusion : Switch<"no-fusion", "Make every op a kernel of its own: slow, to find out whether fusion is to blame", Compiles>;
@@ -61,13 +62,19 @@ def timing : Switch<"timing", "Time of each pass, to stderr", [CompileVerb]>;
 defm inputs : Value<"inputs", "DIR", "Folder with input_0.pb, input_1.pb, ... (ONNX TensorProto) or NAME.npy; what is missing takes its default", Runs>;
 defm outputs : Value<"outputs", "DIR", "Where output_0.pb, ... (or NAME.npy) go; made if it is not there", [RunVerb]>;
 defm format : Value<"format", "pb|npy", "How outputs are written (default: pb)", [RunVerb]>;
-defm random : Value<"random", "SEED", "Make inputs from the signature instead of reading them (bench does so with seed 1 without --inputs); dims that "
+defm random : Value<"random", "SEED", "Make inputs from the signature instead of reading them (without --inputs bench does so with seed 1, and compare with the fp32 reference); dims that "
                     "nothing says are as small as they may be, but at least 1", Runs>;
 defm threads : Value<"threads", "N", "Threads of the run (default: as many as this process may use)", Runs>;
 
 // --- bench
 defm seconds : Value<"seconds", "S", "How long to measure, but at least 5 runs (default: 2)", [BenchVerb]>;
 defm warmup : Value<"warmup", "S", "How long to run before that, but at least once (default: 0.5)", [BenchVerb]>;
+
+// --- compare
+defm reference : Value<"reference", "DIR|fp32", "What the outputs should be: a folder with output_0.pb, ... or NAME.npy, or fp32, the model compiled without fusion for "
+                       "the baseline target and run on the same inputs (default: fp32; a folder of that name is ./fp32)", [CompareVerb]>;
+defm atol : Value<"atol", "X", "An element may differ by X + (--rtol) * |reference| (default: 1e-4). Elements that are no floats must be equal", [CompareVerb]>;
+defm rtol : Value<"rtol", "X", "The part of the reference's element that it may differ by (default: 1e-3)", [CompareVerb]>;
 
 // --- inspect
 def verify : Switch<"verify", "Check the hashes of the constants too", [InspectVerb]>;

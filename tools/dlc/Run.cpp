@@ -4,32 +4,12 @@
 #include "Execution.h"
 #include "TensorFiles.h"
 #include "dlc/Support/OutputFile.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace dlc {
 
-static llvm::Expected<HostTensor> readOutput(dlcrt_module *module, dlcrt_instance *instance, uint32_t function, uint32_t index) {
-  RuntimeError error;
-  auto info = sized<dlcrt_value_info>();
-  if (dlcrt_status status = dlcrt_module_output(module, function, index, &info, &error))
-    return toError(status, error, "");
-  auto view = sized<dlcrt_tensor>();
-  if (dlcrt_status status = dlcrt_instance_output(instance, index, &view, &error))
-    return toError(status, error, "");
-  HostTensor tensor;
-  tensor.name = info.name;
-  tensor.dtype = view.dtype;
-  tensor.dims.assign(view.dims, view.dims + view.rank);
-  uint64_t bytes = dlcrt_tensor_bytes(view.dtype, view.rank, view.dims);
-  if (view.dtype == DLCRT_DTYPE_STRING || bytes == UINT64_MAX)
-    return makeError("output '{}' cannot be written: its type is {}", info.name, dlcrt_dtype_name(view.dtype));
-  const char *data = static_cast<const char *>(view.data) + view.byte_offset;
-  if (bytes != 0)
-    tensor.bytes.assign(data, data + bytes);
-  return tensor;
-}
-
 static llvm::Error runModel(const Invocation &invocation, const ExecutionRequest &request, Execution &execution) {
-  if (llvm::Error failed = execution.createInstance(invocation, request))
+  if (llvm::Error failed = execution.createInstance(request))
     return failed;
   if (llvm::Error failed = execution.bindInputs(request))
     return failed;
@@ -48,17 +28,12 @@ static llvm::Error runModel(const Invocation &invocation, const ExecutionRequest
     return llvm::Error::success();
   if (llvm::Error failed = makeFolder(folder))
     return failed;
-  RuntimeError error;
-  auto info = sized<dlcrt_function_info>();
-  if (dlcrt_status status = dlcrt_module_function(execution.getModule(), execution.getFunction(), &info, &error))
-    return toError(status, error, execution.getSubject());
-  for (uint32_t i = 0; i < info.output_count; ++i) {
-    llvm::Expected<HostTensor> output = readOutput(execution.getModule(), execution.getInstance(), execution.getFunction(), i);
-    if (!output)
-      return output.takeError();
-    if (llvm::Error unwritten = writeTensor(folder, "output", i, *output, invocation.value(OPT_format) == "npy"))
+  llvm::Expected<std::vector<HostTensor>> outputs = execution.readOutputs();
+  if (!outputs)
+    return outputs.takeError();
+  for (auto [i, output] : llvm::enumerate(*outputs))
+    if (llvm::Error unwritten = writeTensor(folder, "output", static_cast<unsigned>(i), output, invocation.value(OPT_format) == "npy"))
       return unwritten;
-  }
   return llvm::Error::success();
 }
 

@@ -181,13 +181,20 @@ llvm::Expected<std::vector<Target>> targetsOf(const Invocation &invocation) {
   return targets;
 }
 
+llvm::Expected<Target> baselineTarget() {
+  llvm::Expected<Target> host = parseTarget("cpu:host");
+  if (!host)
+    return host.takeError();
+  return parseTarget(host->arch == TargetArch::X86_64 ? "cpu:x86-64-v2" : "cpu:aarch64");
+}
+
 llvm::Expected<std::vector<Target>> defaultTargets() {
   llvm::Expected<Target> host = parseTarget("cpu:host");
   if (!host)
     return host.takeError();
   std::vector<Target> targets;
   if (host->arch == TargetArch::X86_64) {
-    llvm::Expected<Target> baseline = parseTarget("cpu:x86-64-v2");
+    llvm::Expected<Target> baseline = baselineTarget();
     if (!baseline)
       return baseline.takeError();
     if (baseline->name != host->name)

@@ -56,6 +56,8 @@ llvm::Expected<unsigned> jobsOf(const Invocation &invocation);
 llvm::Expected<OnnxImportOptions> importOptionsOf(const Invocation &invocation);
 /// --target, each once.
 llvm::Expected<std::vector<Target>> targetsOf(const Invocation &invocation);
+/// The one of this machine's architecture that any such machine can run.
+llvm::Expected<Target> baselineTarget();
 /// x86-64-v2 and this machine.
 llvm::Expected<std::vector<Target>> defaultTargets();
 /// In the module's order: what needs more of a machine comes later and wins.

@@ -55,7 +55,7 @@ RunOptions = _struct(
 Statistics = _struct(
     "Statistics", ("reserved", u32), *((name, u64) for name in (
         "arena_bytes", "late_bytes", "output_bytes", "staging_bytes", "scratch_bytes", "state_bytes", "weight_bytes",
-        "allocations", "runs", "layouts_computed")))
+        "allocations", "runs", "layouts_computed", "arena_lower_bound_bytes")))
 
 _ERROR = c.POINTER(Error)
 # Functions that return a status and take an error last.

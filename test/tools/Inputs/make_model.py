@@ -62,6 +62,12 @@ elif kind == "linear":  # weights that a run should not have to convert: 8 bits 
     graph = helper.make_graph(nodes, "linear", [value("x", ["batch", 96])], [value("y", ["batch", 48])], weights)
     inputs = [rng.standard_normal((5, 96), dtype=np.float32)]
     outputs = [inputs[0] @ (narrow.astype(np.float32) * scale).T + bias]
+elif kind == "integers":  # outputs that are no floats
+    nodes = [helper.make_node("Add", ["x", "x"], ["twice"], "plus"), helper.make_node("Greater", ["twice", "x"], ["more"], "greater")]
+    graph = helper.make_graph(nodes, "integers", [value("x", [3], TensorProto.INT64)],
+                              [value("twice", [3], TensorProto.INT64), value("more", [3], TensorProto.BOOL)])
+    inputs = [np.array([-1, 0, 1 << 60])]
+    outputs = [2 * inputs[0], 2 * inputs[0] > inputs[0]]
 elif kind == "unsupported":  # two nodes that no version will ever have
     nodes = [
         helper.make_node("NoSuchOp", ["x"], ["h"], "first", domain="nowhere"),
