@@ -35,10 +35,10 @@ module attributes {plan.target = "cpu:x86-64-v3"} {
   // CHECK: vector.store {{.*}}, %[[OUT]]
   // CHECK-NOT: tensor
   // LINALG-LABEL: func.func @shared(
-  // LINALG: linalg.generic {{.*}}"reduction"{{.*}} -> tensor<3x2x?x?xf32>
+  // LINALG: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.*}} : tensor<3x2x?x?xf32>)
   // LINALG: arith.maximumf
   // LINALG: math.exp
-  // LINALG: linalg.generic {{.*}}"reduction"{{.*}} -> tensor<3x2x?x24xf32>
+  // LINALG: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.*}} : tensor<3x2x?x24xf32>)
   // LINALG: arith.divf
   func.func @shared(%q: tensor<3x2x?x16xf32>, %k: tensor<3x?x16xf32>, %v: tensor<3x?x24xf32>, %m: tensor<1x?xf32>, %out: tensor<3x2x?x24xf32>, %s: index, %t: index)
       -> tensor<3x2x?x24xf32> attributes {plan.operands = 4 : i64, plan.destinations = 1 : i64, plan.schedule = #plan.schedule<tiles = [1, 0, 64, 0]>,
