@@ -55,6 +55,8 @@ struct CodegenOptions {
 
 struct CompileOptions {
   PrecisionOptions precision;
+  /// Pairs of inputs and outputs that are state, "INPUT=OUTPUT,..." or "auto" (see bind-state); empty: none.
+  std::string state;
   std::vector<VariantOptions> variants; // at least one; the order is that in the module
   CodegenOptions codegen;
   /// Computes what depends on constants only, in phase clean; must outlive the compilation. Null: a run computes it.
