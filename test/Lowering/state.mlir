@@ -1,5 +1,5 @@
 // RUN: dlc-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(fuse),outline-kernels,lower-to-linalg)' | FileCheck %s
-// RUN: dlc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(fuse),outline-kernels,lower-to-linalg,collapse-dims,assign-slots)' 2>/dev/null | FileCheck %s --check-prefix=STAGES
+// RUN: not dlc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(fuse),outline-kernels,lower-to-linalg,collapse-dims,assign-slots)' 2>/dev/null | FileCheck %s --check-prefix=STAGES
 
 // A state is no input and no output, and what is appended is written into it in place, in a loop over what is new. Who reads it follows.
 // CHECK: plan.kernel @k0_append

@@ -56,7 +56,7 @@ func.func @encode(%x: tensor<?xi64, #dlc.info<[step]>> {dlc.name = "x"}) -> (ten
 // -----
 
 // What is there before the run may be read too, where the pair was named (auto leaves it alone).
-// RUN: dlc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(infer-shapes),bind-state{pairs=past_a=present_a})' 2>/dev/null | FileCheck %s --check-prefix=OLD
+// RUN: not dlc-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(infer-shapes),bind-state{pairs=past_a=present_a})' 2>/dev/null | FileCheck %s --check-prefix=OLD
 // CHECK-LABEL: func.func @other
 // OLD: func.func @reads_old
 // OLD-SAME: %[[S:[a-z0-9]+]]: tensor<?xf32, #dlc.info<[past_capacity]>>
