@@ -316,11 +316,13 @@ enum dlcrt_status dlcrt_module_state_symbol(const dlcrt_module *module, uint32_t
   return giveSymbol(*module, module->stateSymbols[symbol], info, error);
 }
 
-size_t dlcrt_module_state_dim_text(const dlcrt_module *module, uint32_t state, uint32_t dim, char *text, size_t text_bytes) {
+size_t dlcrt_module_state_dim_text(const dlcrt_module *module, uint32_t state, uint32_t dim, char *text,
+                                   size_t text_bytes) {
   TextWriter out(text, text_bytes);
   if (!module || state >= module->states.count || dim >= module->states[state].rank)
     return 0;
-  printExpr(out, module->stateExprs, module->stateDims[module->states[state].first_dim + dim], StateSymbols{*module}.names());
+  printExpr(out, module->stateExprs, module->stateDims[module->states[state].first_dim + dim],
+            StateSymbols{*module}.names());
   return out.length();
 }
 

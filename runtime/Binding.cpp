@@ -260,9 +260,10 @@ static Status checkGrowth(Instance &instance, Error *error) {
   if (growth < 0)
     return fail(error, DLCRT_ERROR_OVERFLOW, "the run would make the state longer by %lld", (long long)growth);
   if (growth > capacity - length) // neither is negative
-    return fail(error, DLCRT_ERROR_CAPACITY, "state '%s' is full: %llu of %lld; create the state with a larger capacity, or let it grow",
-                instance.state->name(module.stateNumbers[use.first_state]), (unsigned long long)length + (unsigned long long)growth,
-                (long long)capacity);
+    return fail(error, DLCRT_ERROR_CAPACITY,
+                "state '%s' is full: %llu of %lld; create the state with a larger capacity, or let it grow",
+                instance.state->name(module.stateNumbers[use.first_state]),
+                (unsigned long long)length + (unsigned long long)growth, (long long)capacity);
   return DLCRT_OK;
 }
 

@@ -159,7 +159,8 @@ void destroyInstance(dlcrt_instance *instance);
 // Binding.cpp
 Status bindInput(Instance &instance, uint32_t input, const dlcrt_tensor *tensor, Error *error);
 Status bindOutput(Instance &instance, uint32_t output, const dlcrt_tensor *tensor, Error *error);
-/// Gives the symbols their values from the state and the bound inputs, evaluates FUNCTIONS' pool, and checks all promises.
+/// Gives the symbols their values from the state and the bound inputs, evaluates FUNCTIONS' pool, and checks all
+/// promises.
 Status bindSymbols(Instance &instance, Error *error);
 /// Dims and bytes of a signature's value, from registers of FUNCTIONS' pool. Late dims are -1 and make bytes
 /// UINT64_MAX.

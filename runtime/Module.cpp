@@ -216,7 +216,5 @@ const char *FunctionSymbols::nameOf(const void *self, int64_t symbol) {
 
 const char *StateSymbols::nameOf(const void *self, int64_t symbol) {
   const Module &module = static_cast<const StateSymbols *>(self)->module;
-  return uint64_t(symbol) < module.stateSymbols.count
-             ? module.string(module.stateSymbols[uint64_t(symbol)].name)
-             : "?";
+  return uint64_t(symbol) < module.stateSymbols.count ? module.string(module.stateSymbols[uint64_t(symbol)].name) : "?";
 }

@@ -49,7 +49,8 @@ static void evaluatePlan(Instance &instance) {
     registers.state[node] = ValueState::Undefined;
 }
 
-/// A symbol's value as part of a layout's key. One on which no size depends is none: a cache that grows from run to run moves nothing.
+/// A symbol's value as part of a layout's key. One on which no size depends is none: a cache that grows from run to run
+/// moves nothing.
 static int64_t keyOf(const Plan &plan, const Values &symbols, uint64_t i) {
   return plan.sizing[i] && symbols.state[i] == ValueState::Valid ? symbols.value[i] : INT64_MIN;
 }

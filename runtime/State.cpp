@@ -49,9 +49,8 @@ StateHold::~StateHold() {
 
 Status State::dimsOf(uint32_t index, int64_t entries, int64_t *dims, Error *error) const {
   const dlcrt_state_desc &desc = module.states[index];
-  Memory scratch;
-  Vector<int64_t> values(scratch), symbolValues(scratch);
-  Vector<ValueState> valueStates(scratch), symbolStates(scratch);
+  Vector<int64_t> values(memory), symbolValues(memory);
+  Vector<ValueState> valueStates(memory), symbolStates(memory);
   uint64_t nodes = module.stateExprs.count, count = symbols.size();
   if (!values.resize(nodes) || !valueStates.resize(nodes) || !symbolValues.resize(count) || !symbolStates.resize(count))
     return failOutOfMemory(error, "dimension expressions", nodes * sizeof(int64_t));

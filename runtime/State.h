@@ -18,7 +18,7 @@ struct StateBuffer {
 struct State {
   std::atomic<uint32_t> references{1};
   mutable std::atomic<bool> busy{false}; // a run or a call uses it
-  Memory memory;
+  mutable Memory memory;
   Module &module;
   Vector<int64_t> symbols;     // values of STATE's symbols; the first is the capacity
   Vector<StateBuffer> buffers; // one a state of the module

@@ -69,9 +69,8 @@ private:
   Vector<uint8_t> seenSymbolic, seenLate;
 };
 
-const char *const opcodeNames[] = {"return", "const",  "input", "output", "slot", "view", "dim",  "check",
-                                   "read",   "launch", "copy",  "fill",   "if",   "loop", "call", "stage",
-                                   "state"};
+const char *const opcodeNames[] = {"return", "const", "input", "output", "slot", "view", "dim",   "check", "read",
+                                   "launch", "copy",  "fill",  "if",     "loop", "call", "stage", "state"};
 
 } // namespace
 

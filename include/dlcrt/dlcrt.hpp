@@ -190,9 +190,7 @@ public:
   dlcrt_state *c() const { return handle; }
   int64_t length() const { return dlcrt_state_length(handle); }
   int64_t capacity() const { return dlcrt_state_capacity(handle); }
-  bool setLength(int64_t length, Error &error) {
-    return dlcrt_state_set_length(handle, length, error.c()) == DLCRT_OK;
-  }
+  bool setLength(int64_t length, Error &error) { return dlcrt_state_set_length(handle, length, error.c()) == DLCRT_OK; }
   bool reset(Error &error) { return dlcrt_state_reset(handle, error.c()) == DLCRT_OK; }
   bool grow(int64_t capacity, Error &error) { return dlcrt_state_grow(handle, capacity, error.c()) == DLCRT_OK; }
   bool read(uint32_t index, int64_t first, const dlcrt_tensor &tensor, Error &error) {
@@ -201,8 +199,8 @@ public:
   bool write(uint32_t index, int64_t first, const dlcrt_tensor &tensor, Error &error) {
     return dlcrt_state_write(handle, index, first, &tensor, error.c()) == DLCRT_OK;
   }
-  /// The entries that are there, in place; false if there is no such state. `dims` and `strides` have an entry for each of its axes
-  /// and must live as long as the view.
+  /// The entries that are there, in place; false if there is no such state. `dims` and `strides` have an entry for each
+  /// of its axes and must live as long as the view.
   Tensor view(uint32_t index, int64_t *dims, int64_t *strides, Error &error) const {
     Tensor tensor;
     if (dlcrt_state_view(handle, index, &tensor, dims, strides, error.c()) != DLCRT_OK)

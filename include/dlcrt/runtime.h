@@ -222,8 +222,8 @@ struct dlcrt_function_info {
   const char *name;
   uint32_t input_count, output_count, symbol_count;
   uint32_t state_count;     /* how many of the module's states it works on; if any, an instance of it needs a state */
-  uint32_t length_symbol;   /* the symbol that is the states' length before a run, and that which is their capacity; without states */
-  uint32_t capacity_symbol; /* DLCRT_NO_INDEX */
+  uint32_t length_symbol;   /* the symbol that is the states' length before a run; DLCRT_NO_INDEX without states */
+  uint32_t capacity_symbol; /* that which is their capacity, or DLCRT_NO_INDEX where the function does not ask for it */
 };
 DLCRT_API enum dlcrt_status dlcrt_module_function(const struct dlcrt_module *module, uint32_t function,
                                                   struct dlcrt_function_info *info, struct dlcrt_error *error);

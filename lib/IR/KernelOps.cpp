@@ -175,7 +175,8 @@ FailureOr<SmallVector<Value>> KernelScanOp::decompose(OpBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<utils::IteratorType> KernelAppendOp::getLoopIteratorTypes() {
-  return SmallVector<utils::IteratorType>(cast<RankedTensorType>(getX().getType()).getRank(), utils::IteratorType::parallel);
+  return SmallVector<utils::IteratorType>(cast<RankedTensorType>(getX().getType()).getRank(),
+                                          utils::IteratorType::parallel);
 }
 
 SmallVector<Range> KernelAppendOp::getIterationDomain(OpBuilder &b) {
@@ -185,16 +186,20 @@ SmallVector<Range> KernelAppendOp::getIterationDomain(OpBuilder &b) {
   return domain;
 }
 
-LogicalResult KernelAppendOp::getResultTilePosition(OpBuilder &b, unsigned, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
-                                                    SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
+LogicalResult KernelAppendOp::getResultTilePosition(OpBuilder &b, unsigned, ArrayRef<OpFoldResult> offsets,
+                                                    ArrayRef<OpFoldResult> sizes,
+                                                    SmallVector<OpFoldResult> &resultOffsets,
+                                                    SmallVector<OpFoldResult> &resultSizes) {
   resultOffsets.assign(offsets.begin(), offsets.end());
   resultSizes.assign(sizes.begin(), sizes.end());
   AffineExpr sum = b.getAffineDimExpr(0) + b.getAffineDimExpr(1);
-  resultOffsets[getAxis()] = affine::makeComposedFoldedAffineApply(b, getLoc(), sum, {offsets[getAxis()], OpFoldResult(getOffset())});
+  resultOffsets[getAxis()] =
+      affine::makeComposedFoldedAffineApply(b, getLoc(), sum, {offsets[getAxis()], OpFoldResult(getOffset())});
   return success();
 }
 
-FailureOr<TilingResult> KernelAppendOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+FailureOr<TilingResult> KernelAppendOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets,
+                                                               ArrayRef<OpFoldResult> sizes) {
   SmallVector<OpFoldResult> at, size, strides(offsets.size(), b.getIndexAttr(1));
   if (failed(getResultTilePosition(b, 0, offsets, sizes, at, size)))
     return failure();

@@ -126,11 +126,12 @@ LogicalResult AppendOp::shape(ShapeContext &context) {
     return failure();
   setAxis(*axis);
   if (state.size() != x.size() || context.elementType(0) != context.elementType(1))
-    return context.emitError() << "what is appended has " << x.size() << " axes of " << context.elementType(1) << ", the state " << state.size()
-                               << " of " << context.elementType(0);
+    return context.emitError() << "what is appended has " << x.size() << " axes of " << context.elementType(1)
+                               << ", the state " << state.size() << " of " << context.elementType(0);
   for (size_t d = 0; d != x.size(); ++d)
     if (static_cast<int64_t>(d) != *axis &&
-        failed(context.requireEqual(state[d], x[d], "the state and what is appended differ on axis " + Twine(d) + ": {0} and {1}")))
+        failed(context.requireEqual(state[d], x[d],
+                                    "the state and what is appended differ on axis " + Twine(d) + ": {0} and {1}")))
       return failure();
   context.setResult(0, context.elementType(0), state);
   return success();
@@ -139,7 +140,8 @@ LogicalResult AppendOp::shape(ShapeContext &context) {
 FailureOr<SmallVector<Value>> AppendOp::lower(LowerContext &context) {
   // The destination is the state's memory: outline-kernels sees to that.
   Value init = context.empty(context.resultType());
-  auto append = KernelAppendOp::create(context.b(), getLoc(), init.getType(), context.operand(1), init, context.dim(getOffset()), getAxis());
+  auto append = KernelAppendOp::create(context.b(), getLoc(), init.getType(), context.operand(1), init,
+                                       context.dim(getOffset()), getAxis());
   return SmallVector<Value>{append.getResult()};
 }
 
@@ -158,7 +160,9 @@ LogicalResult PrefixOp::shape(ShapeContext &context) {
 }
 
 FailureOr<SmallVector<Value>> PrefixOp::lower(LowerContext &context) {
-  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value { return tensor::ExtractOp::create(b, getLoc(), context.operand(0), indices); };
+  auto pick = [&](OpBuilder &b, ValueRange indices) -> Value {
+    return tensor::ExtractOp::create(b, getLoc(), context.operand(0), indices);
+  };
   return SmallVector<Value>{context.generate(context.resultType(), pick)};
 }
 

@@ -111,15 +111,18 @@ LogicalResult Outliner::run() {
     if (auto axis = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kStateAttr))
       stateAttrs.push_back(plan::StateAttr::get(context, name, type, axis.getInt()));
     else
-      inputs.push_back(plan::ValueAttr::get(context, name, type, function.getArgAttr(argument.getArgNumber(), kDefaultAttr)));
+      inputs.push_back(
+          plan::ValueAttr::get(context, name, type, function.getArgAttr(argument.getArgNumber(), kDefaultAttr)));
   }
   plan::LengthAttr length;
   if (!stateAttrs.empty()) {
     auto given = function->getAttrOfType<DictionaryAttr>(kLengthAttr);
-    auto symbol = given ? given.getAs<StringAttr>(kLengthSymbol) : StringAttr(), capacity = given ? given.getAs<StringAttr>(kLengthCapacity) : StringAttr();
+    auto symbol = given ? given.getAs<StringAttr>(kLengthSymbol) : StringAttr(),
+         capacity = given ? given.getAs<StringAttr>(kLengthCapacity) : StringAttr();
     auto growth = given ? given.getAs<DimExprAttr>(kLengthGrowth) : DimExprAttr();
     if (!symbol || !capacity || !growth)
-      return function.emitError() << "it has arguments that are state, and no " << kLengthAttr << " that says how long they are";
+      return function.emitError() << "it has arguments that are state, and no " << kLengthAttr
+                                  << " that says how long they are";
     length = plan::LengthAttr::get(context, symbol, capacity, growth);
     symbols.insert(symbol.getValue());
   }
@@ -133,9 +136,10 @@ LogicalResult Outliner::run() {
   }
   auto symbolInfos = function->getAttrOfType<ArrayAttr>(kSymbolsAttr);
   builder.setInsertionPoint(function);
-  planFunction = plan::FuncOp::create(builder, function.getLoc(), function.getSymName(), builder.getArrayAttr(inputs),
-                                      builder.getArrayAttr(outputs), symbolInfos ? symbolInfos : builder.getArrayAttr({}),
-                                      stateAttrs.empty() ? ArrayAttr() : builder.getArrayAttr(stateAttrs), length);
+  planFunction =
+      plan::FuncOp::create(builder, function.getLoc(), function.getSymName(), builder.getArrayAttr(inputs),
+                           builder.getArrayAttr(outputs), symbolInfos ? symbolInfos : builder.getArrayAttr({}),
+                           stateAttrs.empty() ? ArrayAttr() : builder.getArrayAttr(stateAttrs), length);
   builder.createBlock(&planFunction.getBody());
   unsigned nextInput = 0, nextState = 0;
   for (BlockArgument argument : function.getArguments()) {
@@ -256,8 +260,9 @@ LogicalResult Outliner::outline(GroupOp group) {
   auto yielded = cast<YieldOp>(group.getBody().front().getTerminator()).getValues();
   for (auto [result, inner] : llvm::zip_equal(group.getResults(), yielded)) {
     if (auto append = inner.getDefiningOp<AppendOp>()) {
-      // In place: the kernel writes into the state itself, and only where the state holds nothing yet. So what it held before stays, and whoever
-      // reads that may do so before or behind. (The state is an operand as well, which the kernel does not look at.)
+      // In place: the kernel writes into the state itself, and only where the state holds nothing yet. So what it held
+      // before stays, and whoever reads that may do so before or behind. (The state is an operand as well, which the
+      // kernel does not look at.)
       destinations.push_back(bufferOf(append.getState()));
       if (!states.contains(destinations.back()))
         return append.emitError() << "what it extends is no state of the function";
@@ -345,7 +350,8 @@ LogicalResult Outliner::writeOutputs(func::ReturnOp op) {
       return op.emitError() << "result " << i << " has no buffer";
     if (auto argument = function.getResultAttrOfType<IntegerAttr>(i, kStateOfAttr)) {
       auto index = argument.getValue().getZExtValue();
-      if (index >= function.getNumArguments() || buffers.lookup(function.getArgument(index)) != buffer || !states.contains(buffer))
+      if (index >= function.getNumArguments() || buffers.lookup(function.getArgument(index)) != buffer ||
+          !states.contains(buffer))
         return op.emitError() << "result " << i << " is not what a state holds after the run";
       continue; // it is there already
     }
@@ -357,7 +363,8 @@ LogicalResult Outliner::writeOutputs(func::ReturnOp op) {
     for (DimExpr dim : dimsOf(type))
       dims.push_back(dim);
     auto makeOutput = [&](OpBuilder &at) {
-      return plan::OutputOp::create(at, op.getLoc(), plan::BufferType::get(context), number, at.getArrayAttr(dims), bytes);
+      return plan::OutputOp::create(at, op.getLoc(), plan::BufferType::get(context), number, at.getArrayAttr(dims),
+                                    bytes);
     };
     // A value of its own is computed where the output belongs; one that is an input, a constant or another output is copied.
     if (auto slot = buffer.getDefiningOp<plan::SlotOp>()) {

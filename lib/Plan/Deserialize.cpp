@@ -127,7 +127,8 @@ private:
   /// All nodes of a pool as expressions.
   SmallVector<DimExpr> expressions(ArrayRef<dlcrt_expr_node> nodes, llvm::function_ref<std::string(int64_t)> symbolName);
   plan::ValueAttr value(uint32_t number);
-  std::pair<ArrayAttr, plan::LengthAttr> statesOf(uint32_t function, llvm::function_ref<std::string(int64_t)> functionSymbol);
+  std::pair<ArrayAttr, plan::LengthAttr> statesOf(uint32_t function,
+                                                  llvm::function_ref<std::string(int64_t)> functionSymbol);
   void block(const Section &code, OpBuilder &b);
   void instruction(const Section &code, const dlcrt_instr &head, OpBuilder &b);
 
@@ -448,8 +449,10 @@ plan::ValueAttr ModuleReader::value(uint32_t number) {
   return plan::ValueAttr::get(&context, builder.getStringAttr(strings.string(desc.name)), boundaryType(shape, type(desc.dtype).getValue()), defaultValue);
 }
 
-/// What the function does with states, its own numbers of which go into `ownStates`; nulls where there are none. `registers` are FUNCTIONS'.
-std::pair<ArrayAttr, plan::LengthAttr> ModuleReader::statesOf(uint32_t function, llvm::function_ref<std::string(int64_t)> functionSymbol) {
+/// What the function does with states, its own numbers of which go into `ownStates`; nulls where there are none.
+/// `registers` are FUNCTIONS'.
+std::pair<ArrayAttr, plan::LengthAttr> ModuleReader::statesOf(uint32_t function,
+                                                              llvm::function_ref<std::string(int64_t)> functionSymbol) {
   ownStates.clear();
   auto *use = llvm::find_if(stateFunctions, [&](const dlcrt_state_function &use) { return use.function == function; });
   if (use == stateFunctions.end())
@@ -466,11 +469,13 @@ std::pair<ArrayAttr, plan::LengthAttr> ModuleReader::statesOf(uint32_t function,
     for (uint64_t d = 0; d < desc.rank && d < DLCRT_MAX_RANK && !isBad; ++d)
       shape.push_back(pick<DimExpr>(nodes, pick<uint32_t>(stateDims, uint64_t(desc.first_dim) + d)));
     if (!isBad)
-      list.push_back(plan::StateAttr::get(&context, builder.getStringAttr(strings.string(desc.name)), tensorType(shape, type(desc.dtype).getValue()), desc.axis));
+      list.push_back(plan::StateAttr::get(&context, builder.getStringAttr(strings.string(desc.name)),
+                                          tensorType(shape, type(desc.dtype).getValue()), desc.axis));
   }
   if (isBad)
     return {};
-  auto length = plan::LengthAttr::get(&context, builder.getStringAttr(functionSymbol(use->length_symbol)), builder.getStringAttr(stateSymbol(0)), reg(use->growth));
+  auto length = plan::LengthAttr::get(&context, builder.getStringAttr(functionSymbol(use->length_symbol)),
+                                      builder.getStringAttr(stateSymbol(0)), reg(use->growth));
   return {builder.getArrayAttr(list), length};
 }
 
@@ -507,8 +512,8 @@ OwningOpRef<ModuleOp> ModuleReader::variant(const dlcrt_variant_desc &desc) {
   auto [stateList, length] = statesOf(desc.function, functionSymbol);
   if (isBad)
     return module;
-  auto func = plan::FuncOp::create(b, b.getUnknownLoc(), strings.string(function.name), b.getArrayAttr(inputs), b.getArrayAttr(outputs),
-                                   b.getArrayAttr(infos), stateList, length);
+  auto func = plan::FuncOp::create(b, b.getUnknownLoc(), strings.string(function.name), b.getArrayAttr(inputs),
+                                   b.getArrayAttr(outputs), b.getArrayAttr(infos), stateList, length);
   b.createBlock(&func.getBody());
   Section text = plans.slice(desc.plan_offset, desc.plan_bytes);
   auto header = text.get<dlcrt_plan_header>(0);

@@ -229,7 +229,8 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> debugNumbers;
 };
 
-/// Symbols of a function in the order of the module: those of the inputs' dims, as they appear, then those of its states.
+/// Symbols of a function in the order of the module: those of the inputs' dims, as they appear, then those of its
+/// states.
 SmallVector<StringRef> symbolsOf(plan::FuncOp op) {
   llvm::SetVector<StringRef> names;
   auto add = [&](DimExpr e) { forEachSymbol(e, [&](StringRef name) { names.insert(name); }); };
@@ -309,8 +310,8 @@ llvm::Error ModuleWriter::states(plan::FuncOp op, uint32_t number) {
   if (!own)
     return failed("function '" + op.getSymName() + "' has states, but not how long they are");
   if (length && (length.getSymbol() != own.getSymbol() || length.getCapacity() != own.getCapacity()))
-    return failed("the states of function '" + op.getSymName() + "' grow along '" + own.getSymbol().getValue() + "', those of another along '" +
-                  length.getSymbol().getValue() + "'");
+    return failed("the states of function '" + op.getSymName() + "' grow along '" + own.getSymbol().getValue() +
+                  "', those of another along '" + length.getSymbol().getValue() + "'");
   auto addSymbol = [&](StringRef name) {
     if (!statePool.symbols.try_emplace(name, stateSymbolNames.size()).second)
       return;
@@ -326,21 +327,26 @@ llvm::Error ModuleWriter::states(plan::FuncOp op, uint32_t number) {
   use.desc.length_symbol = functionPool.symbols.lookup(own.getSymbol());
   use.desc.growth = functionPool.add(own.getGrowth());
   if (use.desc.growth == DLCRT_NONE)
-    return failed("'" + toString(own.getGrowth()) + "', by which states of function '" + op.getSymName() + "' grow, needs a symbol of no input");
+    return failed("'" + toString(own.getGrowth()) + "', by which states of function '" + op.getSymName() +
+                  "' grow, needs a symbol of no input");
   for (auto state : op.getStates()->getAsRange<plan::StateAttr>()) {
     auto [known, isNew] = stateNumbers.try_emplace(state.getName(), stateDescs.size());
     use.states.push_back(known->second);
     if (!isNew) {
       if (stateDescs[known->second].first != state)
-        return failed("state '" + state.getName().getValue() + "' has another type in function '" + op.getSymName() + "' than in one before it");
+        return failed("state '" + state.getName().getValue() + "' has another type in function '" + op.getSymName() +
+                      "' than in one before it");
       continue;
     }
     std::optional<int32_t> dtype = dtypeOf(state.getType().getElementType());
     SmallVector<DimExpr> all = dimsOf(state.getType());
-    if (!dtype || isSubByte(state.getType().getElementType()) || state.getAxis() < 0 || state.getAxis() >= static_cast<int64_t>(all.size()))
-      return failed("state '" + state.getName().getValue() + "' has an element type or an axis that a state cannot have");
-    dlcrt_state_desc desc = {strings.add(state.getName()), static_cast<uint32_t>(*dtype), static_cast<uint32_t>(all.size()),
-                             static_cast<uint32_t>(stateDims.size()), static_cast<uint32_t>(state.getAxis()), 0};
+    if (!dtype || isSubByte(state.getType().getElementType()) || state.getAxis() < 0 ||
+        state.getAxis() >= static_cast<int64_t>(all.size()))
+      return failed("state '" + state.getName().getValue() +
+                    "' has an element type or an axis that a state cannot have");
+    dlcrt_state_desc desc = {strings.add(state.getName()),           static_cast<uint32_t>(*dtype),
+                             static_cast<uint32_t>(all.size()),      static_cast<uint32_t>(stateDims.size()),
+                             static_cast<uint32_t>(state.getAxis()), 0};
     for (DimExpr dim : all) {
       forEachSymbol(dim, addSymbol);
       stateDims.push_back(statePool.add(dim));
@@ -364,7 +370,8 @@ Bytes ModuleWriter::stateSection() {
     llvm::append_range(numbers, use.states);
   }
   bytes.append(dlcrt_states_header{static_cast<uint32_t>(stateDescs.size()), static_cast<uint32_t>(stateSymbols.size()),
-                                   static_cast<uint32_t>(stateFunctions.size()), static_cast<uint32_t>(statePool.nodes.size()),
+                                   static_cast<uint32_t>(stateFunctions.size()),
+                                   static_cast<uint32_t>(statePool.nodes.size()),
                                    static_cast<uint32_t>(stateDims.size()), static_cast<uint32_t>(numbers.size())});
   for (const auto &[attribute, desc] : stateDescs)
     bytes.append(desc);
@@ -766,10 +773,11 @@ void ModuleWriter::emit(llvm::raw_ostream &os) {
     const Bytes *bytes; // null: the constants
     uint64_t alignment;
   };
-  SmallVector<Section> order = {{DLCRT_SECTION_STRINGS, &strings.bytes, 8},     {DLCRT_SECTION_FUNCTIONS, &functionBytes, 8},
-                                {DLCRT_SECTION_VARIANTS, &variantBytes, 8},     {DLCRT_SECTION_PLAN, &plans, 8},
-                                {DLCRT_SECTION_CONST_TABLE, &constTable, 8},    {DLCRT_SECTION_DEBUG, &debugBytes, 8},
-                                {DLCRT_SECTION_CODE, &code, DLCRT_CODE_ALIGNMENT}, {DLCRT_SECTION_CONST, nullptr, DLCRT_CONST_ALIGNMENT}};
+  SmallVector<Section> order = {
+      {DLCRT_SECTION_STRINGS, &strings.bytes, 8},        {DLCRT_SECTION_FUNCTIONS, &functionBytes, 8},
+      {DLCRT_SECTION_VARIANTS, &variantBytes, 8},        {DLCRT_SECTION_PLAN, &plans, 8},
+      {DLCRT_SECTION_CONST_TABLE, &constTable, 8},       {DLCRT_SECTION_DEBUG, &debugBytes, 8},
+      {DLCRT_SECTION_CODE, &code, DLCRT_CODE_ALIGNMENT}, {DLCRT_SECTION_CONST, nullptr, DLCRT_CONST_ALIGNMENT}};
   if (!stateDescs.empty())
     order.insert(order.begin() + 4, {DLCRT_SECTION_STATE, &stateBytes, 8});
   SmallVector<dlcrt_section> table;

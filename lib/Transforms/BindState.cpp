@@ -85,6 +85,7 @@ void StateBinding::findAll() {
     auto argument =
         concat && concat.getXs().size() == 2 ? dyn_cast<BlockArgument>(concat.getXs().front()) : BlockArgument();
     if (argument && argument.getOwner() == &function.getBody().front() && argument.hasOneUse() &&
+        !function.getArgAttr(argument.getArgNumber(), kDefaultAttr) &&
         dimsOf(argument.getType())[concat.getAxis()].isSymbol())
       pairs.push_back({argument.getArgNumber(), i});
   }

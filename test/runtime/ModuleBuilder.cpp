@@ -230,8 +230,7 @@ uint32_t ModuleBuilder::addStateSymbol(const std::string &name, int64_t min, int
 }
 
 uint32_t ModuleBuilder::addState(const std::string &name, int32_t dtype, Numbers dims, uint32_t axis) {
-  states.push_back(
-      {string(name), uint32_t(dtype), uint32_t(dims.size()), uint32_t(stateDims.size()), axis, 0});
+  states.push_back({string(name), uint32_t(dtype), uint32_t(dims.size()), uint32_t(stateDims.size()), axis, 0});
   stateDims.insert(stateDims.end(), dims.begin(), dims.end());
   return uint32_t(states.size() - 1);
 }
@@ -338,9 +337,9 @@ Bytes ModuleBuilder::build() const {
   appendTo(constTable, &blocks, 1);
   constTable.resize(constTable.size() + blocks * sizeof(uint64_t)); // filled by rehash
 
-  dlcrt_states_header statesHeader = {uint32_t(states.size()),           uint32_t(stateSymbols.size()),
-                                      uint32_t(stateFunctions.size()),   uint32_t(stateExprs.nodes.size()),
-                                      uint32_t(stateDims.size()),        uint32_t(stateNumbers.size())};
+  dlcrt_states_header statesHeader = {uint32_t(states.size()),         uint32_t(stateSymbols.size()),
+                                      uint32_t(stateFunctions.size()), uint32_t(stateExprs.nodes.size()),
+                                      uint32_t(stateDims.size()),      uint32_t(stateNumbers.size())};
   Bytes &stateBytes = sections[DLCRT_SECTION_STATE];
   appendTo(stateBytes, &statesHeader, 1);
   appendTo(stateBytes, states);

@@ -313,7 +313,11 @@ TEST(Module, Plans) {
             "state: invalid buffer or state");
   EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_state>(m, DLCRT_OP_STATE).buffer = 50; }),
             "state: invalid buffer or state");
-  EXPECT_EQ(plan([](M &m) { m.stateFunctions[0].function = 0; m.stateFunctions[0].length_symbol = 0; m.stateNumbers[0] = DLCRT_NONE; }),
+  EXPECT_EQ(plan([](M &m) {
+              m.stateFunctions[0].function = 0;
+              m.stateFunctions[0].length_symbol = 0;
+              m.stateNumbers[0] = DLCRT_NONE;
+            }),
             "state: invalid buffer or state");
   EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_output>(m, DLCRT_OP_OUTPUT).buffer = 50; }),
             "output: invalid buffer, output or dim");

@@ -15,7 +15,8 @@ template <typename T> T info() {
   return value;
 }
 
-/// x: f32[batch, seq, 8], mask: optional bool[batch, seq], axes: i64[2] = {4, 5}, with state cache: i8[heads, room], of length len
+/// x: f32[batch, seq, 8], mask: optional bool[batch, seq], axes: i64[2] = {4, 5}, with state cache: i8[heads, room], of
+/// length len
 /// -> y: f32[batch, ceil(seq / 2)] living in x, z: f32[?, 8]
 ModuleBuilder signature() {
   ModuleBuilder m;

@@ -164,7 +164,9 @@ TEST_F(ToolTest, BadInputFiles) {
 
 TEST_F(ToolTest, State) {
   std::string path = write("log.dlcm", logModule());
-  EXPECT_EQ(tool(path + " --function twice --random 1 --dim rows=2 --dim n=3 --state-length 2 --state-capacity 8 --repeat 3"), 0)
+  EXPECT_EQ(
+      tool(path + " --function twice --random 1 --dim rows=2 --dim n=3 --state-length 2 --state-capacity 8 --repeat 3"),
+      0)
       << output;
   EXPECT_NE(output.find("function main (--function main tells more)\n"), std::string::npos) << output;
   EXPECT_NE(output.find("  state log: i64[rows, capacity]\n"), std::string::npos) << output;

@@ -155,8 +155,8 @@ static void printText(const Report &report, const Execution &execution, llvm::ra
   os << fmt::format("{:<8} {:>10.1f} runs/s\n\n", "speed", report.runsPerSecond());
   os << fmt::format("load {:.3f} ms, first run {:.3f} ms\n", report.loadMilliseconds, report.firstRunMilliseconds);
   os << fmt::format("arena {}, {}weights {}, process at most {}\n", formatBytes(report.arenaBytes),
-                    report.stateBytes ? fmt::format("state {}, ", formatBytes(report.stateBytes)) : "", formatBytes(report.weightBytes),
-                    formatBytes(report.peakRssBytes));
+                    report.stateBytes ? fmt::format("state {}, ", formatBytes(report.stateBytes)) : "",
+                    formatBytes(report.weightBytes), formatBytes(report.peakRssBytes));
 }
 
 int runBench(const Invocation &invocation) {

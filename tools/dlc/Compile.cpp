@@ -160,7 +160,9 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
 static FailureOr<Compiled> build(const Invocation &invocation, Session &session, const Request &request) {
   MLIRContext &context = session.getContext();
   if (!request.startFrom) {
-    return compile(context, [&](MLIRContext &into) { return importModels(into, request.models, request.import); }, allBackends(), request.options);
+    return compile(
+        context, [&](MLIRContext &into) { return importModels(into, request.models, request.import); }, allBackends(),
+        request.options);
   }
   context.loadAllAvailableDialects();
   SmallVector<OwningOpRef<ModuleOp>> programs;

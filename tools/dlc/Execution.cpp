@@ -162,8 +162,10 @@ llvm::Error Execution::bindInputs(const ExecutionRequest &request) {
   if (!request.seed) {
     if (llvm::Error failed = inputs->read(request.inputs))
       return failed;
-  } else if (llvm::Error failed = inputs->make(*request.seed, request.isModule ? request.dims : OnnxImportOptions(), // of a model the importer took them
-                                               {request.stateLength, request.stateCapacity})) {
+  } else if (llvm::Error failed = inputs->make(
+                 *request.seed,
+                 request.isModule ? request.dims : OnnxImportOptions(), // of a model the importer took them
+                 {request.stateLength, request.stateCapacity})) {
     return failed;
   }
   return makeState(request);

@@ -109,7 +109,8 @@ template <typename Infos> static std::string listNames(const Infos &infos) {
 }
 
 /// A value for each symbol: what --dim and --shape say, else the least that is promised, at least 1.
-static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims, InputSet::StateSize state) {
+static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims,
+                                                          InputSet::StateSize state) {
   std::vector<int64_t> symbols;
   for (const dlcrt_symbol_info &symbol : signature.symbols) {
     int64_t divisor = std::max<int64_t>(symbol.divisor, 1), least = std::max<int64_t>(symbol.min, 1);
@@ -143,13 +144,15 @@ static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signa
     if (found == signature.symbols.end())
       add(makeError("--dim {}={}: the module has no such open dimension; it has: {}", name, value, listNames(signature.symbols)));
     else if (number == signature.info.length_symbol || number == signature.info.capacity_symbol)
-      add(makeError("--dim {}={}: the state says it: {}", name, value, number == signature.info.length_symbol ? "bench --state-length N" : "--state-capacity N"));
+      add(makeError("--dim {}={}: the state says it: {}", name, value,
+                    number == signature.info.length_symbol ? "bench --state-length N" : "--state-capacity N"));
     else
       symbols[number] = value;
   }
   if (signature.info.state_count != 0) {
     symbols[signature.info.length_symbol] = state.length;
-    symbols[signature.info.capacity_symbol] = state.capacity;
+    if (signature.info.capacity_symbol != DLCRT_NO_INDEX)
+      symbols[signature.info.capacity_symbol] = state.capacity;
   }
   if (errors)
     return std::move(errors);
@@ -200,7 +203,8 @@ std::optional<int64_t> InputSet::valueOf(llvm::StringRef name) const {
     for (uint32_t d = 0; tensors[i] && d < tensors[i]->dims.size(); ++d) {
       auto dim = sized<dlcrt_dim_info>();
       auto symbol = sized<dlcrt_symbol_info>();
-      if (dlcrt_module_dim(module, function, DLCRT_INPUT, i, d, &dim, nullptr) == DLCRT_OK && dim.kind == DLCRT_DIM_SYMBOL &&
+      if (dlcrt_module_dim(module, function, DLCRT_INPUT, i, d, &dim, nullptr) == DLCRT_OK &&
+          dim.kind == DLCRT_DIM_SYMBOL &&
           dlcrt_module_symbol(module, function, dim.symbol, &symbol, nullptr) == DLCRT_OK && name == symbol.name)
         return tensors[i]->dims[d];
     }

@@ -23,9 +23,9 @@ public:
 
   /// input_0.pb, ... or NAME.npy of a folder, bound to the instance.
   llvm::Error read(llvm::StringRef folder);
-  /// Floats in [-1, 1), integers from 0 to 7 (so that they can be indices and sizes), bool 0 or 1; the same on every machine. `dims` says how
-  /// large they are (its fixedDims and shapes), and `state` how large a state of the function is; what is left open is as small as it
-  /// may be, but at least 1.
+  /// Floats in [-1, 1), integers from 0 to 7 (so that they can be indices and sizes), bool 0 or 1; the same on every
+  /// machine. `dims` says how large they are (its fixedDims and shapes), and `state` how large a state of the function
+  /// is; what is left open is as small as it may be, but at least 1.
   struct StateSize {
     int64_t length, capacity;
   };

@@ -101,7 +101,10 @@ llvm::Expected<json::Object> ModuleReport::function(uint32_t index) {
   llvm::Expected<json::Array> outputs = values(index, DLCRT_OUTPUT, info.output_count);
   if (!outputs)
     return outputs.takeError();
-  json::Object entry{{"name", text(info.name)}, {"inputs", std::move(*inputs)}, {"outputs", std::move(*outputs)}, {"symbols", std::move(symbols)}};
+  json::Object entry{{"name", text(info.name)},
+                     {"inputs", std::move(*inputs)},
+                     {"outputs", std::move(*outputs)},
+                     {"symbols", std::move(symbols)}};
   if (info.state_count != 0) {
     auto symbol = sized<dlcrt_symbol_info>();
     if (llvm::Error failed = check(dlcrt_module_symbol(module, index, info.length_symbol, &symbol, &error)))
@@ -120,8 +123,12 @@ llvm::Expected<json::Array> ModuleReport::states(uint32_t count) {
       return std::move(failed);
     json::Array dims;
     for (uint32_t d = 0; d < info.rank; ++d)
-      dims.push_back(text(textOf([&](char *to, size_t size) { return dlcrt_module_state_dim_text(module, i, d, to, size); })));
-    list.push_back(json::Object{{"name", text(info.name)}, {"type", dlcrt_dtype_name(info.dtype)}, {"dims", std::move(dims)}, {"axis", number(info.axis)}});
+      dims.push_back(
+          text(textOf([&](char *to, size_t size) { return dlcrt_module_state_dim_text(module, i, d, to, size); })));
+    list.push_back(json::Object{{"name", text(info.name)},
+                                {"type", dlcrt_dtype_name(info.dtype)},
+                                {"dims", std::move(dims)},
+                                {"axis", number(info.axis)}});
   }
   return list;
 }
@@ -188,7 +195,10 @@ llvm::Expected<json::Object> ModuleReport::variant(uint32_t index, ModuleOp plan
   auto function = sized<dlcrt_function_info>();
   if (llvm::Error failed = check(dlcrt_module_function(module, info.function, &function, &error)))
     return std::move(failed);
-  json::Object entry{{"function", text(function.name)}, {"target", text(info.target)}, {"priority", info.priority}, {"code_bytes", number(info.code_bytes)}};
+  json::Object entry{{"function", text(function.name)},
+                     {"target", text(info.target)},
+                     {"priority", info.priority},
+                     {"code_bytes", number(info.code_bytes)}};
   if (llvm::Expected<Target> target = parseTarget(info.target)) {
     json::Array features;
     SmallVector<llvm::StringRef> words;
@@ -352,7 +362,8 @@ static void printModule(const json::Object &report, llvm::raw_ostream &os) {
     printValues(listOf(function, "inputs"), "input ", os);
     printValues(listOf(function, "outputs"), "output", os);
     if (function.get("states"))
-      os << fmt::format("  works on {} states, whose length is '{}'\n", numberOf(function, "states"), stringOf(function, "state_length"));
+      os << fmt::format("  works on {} state{}, of length '{}'\n", numberOf(function, "states"),
+                        numberOf(function, "states") == 1 ? "" : "s", stringOf(function, "state_length"));
     for (const json::Value &entry : listOf(function, "symbols")) {
       const json::Object &symbol = *entry.getAsObject();
       std::string line = fmt::format("  symbol {}: {}..", stringOf(symbol, "name"), numberOf(symbol, "min"));
@@ -365,15 +376,18 @@ static void printModule(const json::Object &report, llvm::raw_ostream &os) {
   }
   for (const json::Value &value : listOf(report, "states")) {
     const json::Object &state = *value.getAsObject();
-    os << fmt::format("state {}: {}[{}], grows along axis {}\n", stringOf(state, "name"), stringOf(state, "type"), join(listOf(state, "dims"), ", "),
-                      numberOf(state, "axis"));
+    os << fmt::format("state {}: {}[{}], grows along axis {}\n", stringOf(state, "name"), stringOf(state, "type"),
+                      join(listOf(state, "dims"), ", "), numberOf(state, "axis"));
   }
   for (const json::Value &value : listOf(report, "variants")) {
     const json::Object &variant = *value.getAsObject();
     const json::Object &memory = *variant.getObject("memory");
-    std::string function = listOf(report, "functions").size() > 1 ? fmt::format(" of function {}", stringOf(variant, "function")) : "";
-    os << fmt::format("variant {}{}: priority {}, {}\n", stringOf(variant, "target"), function, variant.getInteger("priority").value_or(0),
-                      variant.getBoolean("runs_here").value_or(false) ? "runs here" : "not here: " + stringOf(variant, "reason"));
+    std::string function =
+        listOf(report, "functions").size() > 1 ? fmt::format(" of function {}", stringOf(variant, "function")) : "";
+    os << fmt::format("variant {}{}: priority {}, {}\n", stringOf(variant, "target"), function,
+                      variant.getInteger("priority").value_or(0),
+                      variant.getBoolean("runs_here").value_or(false) ? "runs here"
+                                                                      : "not here: " + stringOf(variant, "reason"));
     os << fmt::format("  needs {}\n", join(listOf(variant, "features"), " "));
     if (variant.get("guard"))
       os << fmt::format("  serves {}\n", stringOf(variant, "guard"));
@@ -456,7 +470,8 @@ static int inspectModule(const Invocation &invocation, const std::string &path) 
   Session session(/*jobs=*/1, subject);
   session.getContext().loadAllAvailableDialects();
   llvm::Expected<json::Object> report =
-      ModuleReport(opened, subject, invocation.value(OPT_function)).make(session.getContext(), {(*buffer)->getBufferStart(), (*buffer)->getBufferSize()});
+      ModuleReport(opened, subject, invocation.value(OPT_function))
+          .make(session.getContext(), {(*buffer)->getBufferStart(), (*buffer)->getBufferSize()});
   if (!report) {
     session.getDiagnostics().error(report.takeError());
     return session.fail(invocation);

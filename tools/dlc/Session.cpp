@@ -178,22 +178,26 @@ llvm::Expected<std::vector<ModelFile>> modelsOf(const Invocation &invocation) {
   for (size_t i = 0; i != models.size(); ++i)
     for (size_t j = 0; j != i; ++j)
       if (models[i].function == models[j].function)
-        return makeError("two functions '{}', of {} and of {}: name them with --function NAME=FILE", models[i].function, models[j].path, models[i].path);
+        return makeError("two functions '{}', of {} and of {}: name them with --function NAME=FILE", models[i].function,
+                         models[j].path, models[i].path);
   return models;
 }
 
-/// What of the options is about this model, where some other model may be meant: a dim or an input that it does not have is left out, unless
-/// none has it.
-static OnnxImportOptions optionsFor(size_t model, llvm::ArrayRef<OnnxSummary> summaries, const OnnxImportOptions &options) {
+/// What of the options is about this model, where some other model may be meant: a dim or an input that it does not
+/// have is left out, unless none has it.
+static OnnxImportOptions optionsFor(size_t model, llvm::ArrayRef<OnnxSummary> summaries,
+                                    const OnnxImportOptions &options) {
   auto hasDim = [](const OnnxSummary &summary, const std::string &name) {
-    return llvm::any_of(summary.inputs, [&](const OnnxSummary::Value &input) { return llvm::is_contained(input.dims, name); });
+    return llvm::any_of(summary.inputs,
+                        [&](const OnnxSummary::Value &input) { return llvm::is_contained(input.dims, name); });
   };
   auto hasInput = [](const OnnxSummary &summary, const std::string &name) {
     return llvm::any_of(summary.inputs, [&](const OnnxSummary::Value &input) { return input.name == name; });
   };
   auto dropOthers = [&](auto &map, auto has) {
     for (auto entry = map.begin(); entry != map.end();) {
-      bool isOther = !has(summaries[model], entry->first) && llvm::any_of(summaries, [&](const OnnxSummary &other) { return has(other, entry->first); });
+      bool isOther = !has(summaries[model], entry->first) &&
+                     llvm::any_of(summaries, [&](const OnnxSummary &other) { return has(other, entry->first); });
       entry = isOther ? map.erase(entry) : std::next(entry);
     }
   };
@@ -205,9 +209,11 @@ static OnnxImportOptions optionsFor(size_t model, llvm::ArrayRef<OnnxSummary> su
   return own;
 }
 
-OwningOpRef<ModuleOp> importModels(MLIRContext &context, llvm::ArrayRef<ModelFile> models, const OnnxImportOptions &options) {
+OwningOpRef<ModuleOp> importModels(MLIRContext &context, llvm::ArrayRef<ModelFile> models,
+                                   const OnnxImportOptions &options) {
   std::vector<OnnxSummary> summaries;
-  bool hasOptions = !options.fixedDims.empty() || !options.ranges.empty() || !options.divisors.empty() || !options.shapes.empty();
+  bool hasOptions =
+      !options.fixedDims.empty() || !options.ranges.empty() || !options.divisors.empty() || !options.shapes.empty();
   for (const ModelFile &model : models) {
     if (models.size() == 1 || !hasOptions)
       break;
@@ -218,7 +224,8 @@ OwningOpRef<ModuleOp> importModels(MLIRContext &context, llvm::ArrayRef<ModelFil
   }
   OwningOpRef<ModuleOp> all;
   for (auto [i, model] : llvm::enumerate(models)) {
-    OwningOpRef<ModuleOp> one = importOnnx(context, model.path, summaries.empty() ? options : optionsFor(i, summaries, options));
+    OwningOpRef<ModuleOp> one =
+        importOnnx(context, model.path, summaries.empty() ? options : optionsFor(i, summaries, options));
     if (!one)
       return {};
     for (auto function : llvm::make_early_inc_range(one->getOps<func::FuncOp>())) {

@@ -60,8 +60,10 @@ struct ModelFile {
 };
 /// What a command line of compile names: files, and those of --function NAME=FILE.
 llvm::Expected<std::vector<ModelFile>> modelsOf(const Invocation &invocation);
-/// All models in one module, a function each. --dim and --shape say something about those that have such a dim or input.
-mlir::OwningOpRef<mlir::ModuleOp> importModels(mlir::MLIRContext &context, llvm::ArrayRef<ModelFile> models, const OnnxImportOptions &options);
+/// All models in one module, a function each. --dim and --shape say something about those that have such a dim or
+/// input.
+mlir::OwningOpRef<mlir::ModuleOp> importModels(mlir::MLIRContext &context, llvm::ArrayRef<ModelFile> models,
+                                               const OnnxImportOptions &options);
 
 /// --target, each once.
 llvm::Expected<std::vector<Target>> targetsOf(const Invocation &invocation);

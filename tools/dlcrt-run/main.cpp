@@ -32,7 +32,8 @@ const char usage[] =
     "  --threads N       threads, the main one included; 0 = as many as this process may use (default 1)\n"
     "  --repeat N        run N times and report the times\n"
     "  --state-capacity N  room in the state of a function that works on one (default: 1024 more than its length)\n"
-    "  --state-length N  its length before each run, random numbers with --random (default: 0, and runs make it longer)\n"
+    "  --state-length N  its length before each run, random numbers with --random (default: 0, and runs make it "
+    "longer)\n"
     "  --trace           report each launch of the last run\n"
     "  --verify          check the constants' hashes first\n"
     "  --quiet           no report\n"
@@ -94,8 +95,9 @@ int parse(int argc, char **argv, CommandLine &line) {
       line.module = argv[i];
       continue;
     }
-    static const char *const withValue[] = {"--inputs", "--outputs", "--random", "--dim",            "--function",
-                                            "--target", "--threads", "--repeat", "--state-capacity", "--state-length"};
+    static const char *const withValue[] = {"--inputs",         "--outputs",     "--random",  "--dim",
+                                            "--function",       "--target",      "--threads", "--repeat",
+                                            "--state-capacity", "--state-length"};
     if (std::find(std::begin(withValue), std::end(withValue), option) == std::end(withValue))
       return failUsage("unknown option '" + option + "'");
     if (!given) {
@@ -389,7 +391,8 @@ void Runner::noteInputDims() {
 int Runner::makeState() {
   if (!functionInfo.state_count) {
     if (line.hasCapacity || line.hasLength)
-      return failUser("--state-capacity and --state-length: function '" + std::string(functionInfo.name) + "' works on no state");
+      return failUser("--state-capacity and --state-length: function '" + std::string(functionInfo.name) +
+                      "' works on no state");
     return 0;
   }
   std::vector<const char *> names;
@@ -455,7 +458,8 @@ int Runner::bindRandom() {
   }
   if (functionInfo.state_count) {
     symbols[functionInfo.length_symbol] = int64_t(line.length);
-    symbols[functionInfo.capacity_symbol] = capacity();
+    if (functionInfo.capacity_symbol != DLCRT_NO_INDEX)
+      symbols[functionInfo.capacity_symbol] = capacity();
   }
   noteInputDims();
   Random random{line.seed};
