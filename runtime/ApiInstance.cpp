@@ -178,61 +178,21 @@ enum dlcrt_status dlcrt_instance_output(dlcrt_instance *instance, uint32_t outpu
   return DLCRT_OK;
 }
 
-enum dlcrt_status dlcrt_instance_reset_state(dlcrt_instance *instance, uint32_t state, dlcrt_error *error) {
+enum dlcrt_status dlcrt_instance_set_state(dlcrt_instance *instance, dlcrt_state *state, dlcrt_error *error) {
   Session session(instance, error);
   if (session.status)
     return session.status;
-  uint64_t count = instance->module.states.count;
-  if (state != DLCRT_NO_INDEX)
-    if (Status status = checkIndex("state", state, count, error))
-      return status;
-  for (uint64_t i = 0; i < count; ++i) {
-    GrowRegion &buffer = instance->state->buffers[i];
-    if ((state == DLCRT_NO_INDEX || state == i) && buffer.data)
-      memset(buffer.data, 0, buffer.capacity);
-  }
-  return DLCRT_OK;
-}
-
-/// The bytes [offset, offset + bytes) of a state.
-static Status stateRange(Instance *instance, uint32_t state, uint64_t offset, const void *data, uint64_t bytes,
-                         char *&memory, Error *error) {
-  if (Status status = checkIndex("state", state, instance->module.states.count, error))
-    return status;
-  GrowRegion &buffer = instance->state->buffers[state];
-  if (offset > buffer.capacity || bytes > buffer.capacity - offset)
-    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "bytes %llu to %llu lie outside state '%s', which has %llu",
-                (unsigned long long)offset, (unsigned long long)(offset + bytes),
-                instance->module.string(instance->module.states[state].name), (unsigned long long)buffer.capacity);
-  if (bytes && !data)
-    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "data is NULL");
-  memory = static_cast<char *>(buffer.data) + offset;
-  return DLCRT_OK;
-}
-
-enum dlcrt_status dlcrt_instance_read_state(dlcrt_instance *instance, uint32_t state, uint64_t offset, void *data,
-                                            uint64_t bytes, dlcrt_error *error) {
-  Session session(instance, error);
-  if (session.status)
-    return session.status;
-  char *memory;
-  if (Status status = stateRange(instance, state, offset, data, bytes, memory, error))
-    return status;
-  if (bytes)
-    memcpy(data, memory, bytes);
-  return DLCRT_OK;
-}
-
-enum dlcrt_status dlcrt_instance_write_state(dlcrt_instance *instance, uint32_t state, uint64_t offset,
-                                             const void *data, uint64_t bytes, dlcrt_error *error) {
-  Session session(instance, error);
-  if (session.status)
-    return session.status;
-  char *memory;
-  if (Status status = stateRange(instance, state, offset, data, bytes, memory, error))
-    return status;
-  if (bytes)
-    memcpy(memory, data, bytes);
+  if (state && &state->module != &instance->module)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the state is one of another module");
+  if (state && !instance->stateUse)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "function '%s' has no state",
+                instance->module.string(instance->function.name));
+  if (state)
+    retain(*state);
+  if (instance->state)
+    release(*instance->state);
+  instance->state = state;
+  instance->symbolsKnown = false;
   return DLCRT_OK;
 }
 

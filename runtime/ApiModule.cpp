@@ -77,6 +77,7 @@ enum dlcrt_status dlcrt_module_get_info(const dlcrt_module *module, dlcrt_module
   value.function_count = uint32_t(module->functions.count);
   value.variant_count = uint32_t(module->variants.count);
   value.state_count = uint32_t(module->states.count);
+  value.state_symbol_count = uint32_t(module->stateSymbols.count);
   value.file_bytes = module->header->file_bytes;
   value.weight_bytes = module->constantBytes.count;
   value.code_bytes = module->codeBytes.count;
@@ -116,11 +117,24 @@ enum dlcrt_status dlcrt_module_function(const dlcrt_module *module, uint32_t fun
   value.input_count = f.input_count;
   value.output_count = f.output_count;
   value.symbol_count = f.symbol_count;
+  value.length_symbol = value.capacity_symbol = DLCRT_NO_INDEX;
+  if (const dlcrt_state_function *use = module->stateUse(function)) {
+    value.state_count = use->state_count;
+    value.length_symbol = use->length_symbol;
+    value.capacity_symbol = module->stateNumbers[use->first_symbol];
+  }
   return give(info, value, "dlcrt_function_info", error);
 }
 
 uint32_t dlcrt_module_find_function(const dlcrt_module *module, const char *name) {
   return module && name ? module->findFunction(name) : DLCRT_NO_INDEX;
+}
+
+uint32_t dlcrt_module_find_state(const dlcrt_module *module, const char *name) {
+  for (uint32_t i = 0; module && name && i < module->states.count; ++i)
+    if (strcmp(module->string(module->states[i].name), name) == 0)
+      return i;
+  return DLCRT_NO_INDEX;
 }
 
 static uint32_t findName(const dlcrt_module *module, uint32_t function, uint32_t direction, const char *name) {
@@ -139,6 +153,16 @@ uint32_t dlcrt_module_find_output(const dlcrt_module *module, uint32_t function,
   return findName(module, function, DLCRT_OUTPUT, name);
 }
 
+static Status giveSymbol(const Module &module, const dlcrt_symbol_desc &desc, dlcrt_symbol_info *info, Error *error) {
+  dlcrt_symbol_info value = {};
+  value.anonymous = (desc.flags & DLCRT_SYMBOL_ANONYMOUS) != 0;
+  value.name = module.string(desc.name);
+  value.min = desc.min;
+  value.max = desc.max;
+  value.divisor = desc.divisor;
+  return give(info, value, "dlcrt_symbol_info", error);
+}
+
 enum dlcrt_status dlcrt_module_symbol(const dlcrt_module *module, uint32_t function, uint32_t symbol,
                                       dlcrt_symbol_info *info, dlcrt_error *error) {
   succeed(error);
@@ -147,14 +171,7 @@ enum dlcrt_status dlcrt_module_symbol(const dlcrt_module *module, uint32_t funct
   const dlcrt_function_desc &f = module->functions[function];
   if (symbol >= f.symbol_count)
     return failIndex(error, "symbol", symbol, f.symbol_count);
-  const dlcrt_symbol_desc &desc = module->symbols[f.first_symbol + symbol];
-  dlcrt_symbol_info value = {};
-  value.anonymous = (desc.flags & DLCRT_SYMBOL_ANONYMOUS) != 0;
-  value.name = module->string(desc.name);
-  value.min = desc.min;
-  value.max = desc.max;
-  value.divisor = desc.divisor;
-  return give(info, value, "dlcrt_symbol_info", error);
+  return giveSymbol(*module, module->symbols[f.first_symbol + symbol], info, error);
 }
 
 static Status valueInfo(const dlcrt_module *module, uint32_t function, uint32_t direction, uint32_t index,
@@ -170,8 +187,7 @@ static Status valueInfo(const dlcrt_module *module, uint32_t function, uint32_t 
   value.flags = (desc->flags & DLCRT_VALUE_OPTIONAL ? DLCRT_INFO_OPTIONAL : 0) |
                 (desc->flags & DLCRT_VALUE_LATE ? DLCRT_INFO_LATE : 0) |
                 (desc->default_constant != DLCRT_NONE ? DLCRT_INFO_DEFAULT : 0);
-  value.alias = direction == DLCRT_OUTPUT ? desc->alias : DLCRT_NO_INDEX;
-  value.state = direction == DLCRT_INPUT ? desc->alias : DLCRT_NO_INDEX;
+  value.alias = desc->alias;
   return give(info, value, "dlcrt_value_info", error);
 }
 
@@ -286,8 +302,29 @@ enum dlcrt_status dlcrt_module_state(const dlcrt_module *module, uint32_t state,
   dlcrt_state_info value = {};
   value.dtype = int32_t(module->states[state].dtype);
   value.name = module->string(module->states[state].name);
-  value.bytes = module->states[state].bytes;
+  value.rank = module->states[state].rank;
+  value.axis = module->states[state].axis;
   return give(info, value, "dlcrt_state_info", error);
+}
+
+enum dlcrt_status dlcrt_module_state_symbol(const dlcrt_module *module, uint32_t symbol, dlcrt_symbol_info *info,
+                                            dlcrt_error *error) {
+  succeed(error);
+  if (!module)
+    return failNull(error, "module");
+  if (symbol >= module->stateSymbols.count)
+    return failIndex(error, "symbol", symbol, module->stateSymbols.count);
+  return giveSymbol(*module, module->stateSymbols[symbol], info, error);
+}
+
+size_t dlcrt_module_state_dim_text(const dlcrt_module *module, uint32_t state, uint32_t dim, char *text,
+                                   size_t text_bytes) {
+  TextWriter out(text, text_bytes);
+  if (!module || state >= module->states.count || dim >= module->states[state].rank)
+    return 0;
+  printExpr(out, module->stateExprs, module->stateDims[module->states[state].first_dim + dim],
+            StateSymbols{*module}.names());
+  return out.length();
 }
 
 static Status findVariant(const dlcrt_module *module, uint32_t variant, Error *error) {

@@ -176,6 +176,17 @@ static Status collectSymbols(Instance &instance, Error *error) {
   Values symbols = instance.functionSymbols();
   for (uint64_t i = 0; i < symbols.count; ++i)
     symbols.state[i] = ValueState::Undefined;
+  if (const dlcrt_state_function *use = instance.stateUse) {
+    auto set = [&](uint32_t symbol, int64_t value) {
+      if (symbol == DLCRT_NONE)
+        return;
+      symbols.set(symbol, value);
+      instance.symbolInputs[symbol] = DLCRT_NONE;
+    };
+    set(use->length_symbol, instance.state->length);
+    for (uint64_t i = 0; i < module.stateSymbols.count; ++i)
+      set(module.stateNumbers[use->first_symbol + i], instance.state->symbols[i]);
+  }
   for (uint32_t i = 0; i < instance.function.input_count; ++i) {
     const dlcrt_value_desc &value = module.input(instance.function, i);
     const Input &input = instance.inputs[i];
@@ -193,6 +204,10 @@ static Status collectSymbols(Instance &instance, Error *error) {
         continue;
       const dlcrt_symbol_desc &desc = module.symbols[instance.function.first_symbol + symbol];
       uint32_t other = instance.symbolInputs[symbol];
+      if (other == DLCRT_NONE)
+        return fail(error, DLCRT_ERROR_SHAPE, "the state and input '%s' disagree on '%s': %lld and %lld",
+                    instance.inputName(i), module.string(desc.name), (long long)symbols.value[symbol],
+                    (long long)input.dims[d]);
       if (other == i)
         return fail(error, DLCRT_ERROR_SHAPE, "input '%s' has two values for '%s': %lld and %lld",
                     instance.inputName(i), module.string(desc.name), (long long)symbols.value[symbol],
@@ -212,19 +227,43 @@ static Status checkPromises(Instance &instance, Error *error) {
     if (symbols.state[i] != ValueState::Valid)
       continue;
     const dlcrt_symbol_desc &desc = module.symbols[instance.function.first_symbol + i];
-    const char *name = module.string(desc.name), *input = instance.inputName(instance.symbolInputs[i]);
+    const char *name = module.string(desc.name);
+    char source[200];
+    TextWriter out(source, sizeof(source));
+    if (instance.symbolInputs[i] == DLCRT_NONE)
+      out.print("the state");
+    else
+      out.print("input '%s'", instance.inputName(instance.symbolInputs[i]));
     int64_t value = symbols.value[i];
     if (value < desc.min || value > desc.max) {
       if (desc.max == INT64_MAX)
-        return fail(error, DLCRT_ERROR_SHAPE, "input '%s': '%s' is %lld, but has to be at least %lld", input, name,
+        return fail(error, DLCRT_ERROR_SHAPE, "%s: '%s' is %lld, but has to be at least %lld", source, name,
                     (long long)value, (long long)desc.min);
-      return fail(error, DLCRT_ERROR_SHAPE, "input '%s': '%s' is %lld, but has to be between %lld and %lld", input,
-                  name, (long long)value, (long long)desc.min, (long long)desc.max);
+      return fail(error, DLCRT_ERROR_SHAPE, "%s: '%s' is %lld, but has to be between %lld and %lld", source, name,
+                  (long long)value, (long long)desc.min, (long long)desc.max);
     }
     if (value % desc.divisor != 0)
-      return fail(error, DLCRT_ERROR_SHAPE, "input '%s': '%s' is %lld, but has to be a multiple of %lld", input, name,
+      return fail(error, DLCRT_ERROR_SHAPE, "%s: '%s' is %lld, but has to be a multiple of %lld", source, name,
                   (long long)value, (long long)desc.divisor);
   }
+  return DLCRT_OK;
+}
+
+/// Whether what the run writes fits behind what is there.
+static Status checkGrowth(Instance &instance, Error *error) {
+  const Module &module = instance.module;
+  const dlcrt_state_function &use = *instance.stateUse;
+  Values registers = instance.functionRegisters();
+  if (registers.state[use.growth] != ValueState::Valid)
+    return failValue(module, instance.function, module.exprs, registers, use.growth, error);
+  int64_t growth = registers.value[use.growth], length = instance.state->length, capacity = instance.state->capacity();
+  if (growth < 0)
+    return fail(error, DLCRT_ERROR_OVERFLOW, "the run would make the state longer by %lld", (long long)growth);
+  if (growth > capacity - length) // neither is negative
+    return fail(error, DLCRT_ERROR_CAPACITY,
+                "state '%s' is full: %llu of %lld; create the state with a larger capacity, or let it grow",
+                instance.state->name(module.stateNumbers[use.first_state]),
+                (unsigned long long)length + (unsigned long long)growth, (long long)capacity);
   return DLCRT_OK;
 }
 
@@ -253,8 +292,16 @@ static Status checkDims(Instance &instance, Error *error) {
 }
 
 Status dlcrt::impl::bindSymbols(Instance &instance, Error *error) {
-  if (instance.symbolsKnown)
+  if (instance.stateUse && !instance.state)
+    return fail(error, DLCRT_ERROR_NOT_BOUND,
+                "function '%s' works on a state and has none: make one with dlcrt_state_create and attach it with "
+                "dlcrt_instance_set_state",
+                instance.module.string(instance.function.name));
+  uint64_t version = instance.state ? instance.state->version : 0;
+  if (instance.symbolsKnown && instance.boundVersion == version)
     return DLCRT_OK;
+  instance.symbolsKnown = false;
+  instance.boundVersion = version;
   instance.planValuesKnown = false;
   if (Status status = collectSymbols(instance, error))
     return status;
@@ -264,6 +311,9 @@ Status dlcrt::impl::bindSymbols(Instance &instance, Error *error) {
            instance.functionRegisters());
   if (Status status = checkDims(instance, error))
     return status;
+  if (instance.stateUse)
+    if (Status status = checkGrowth(instance, error))
+      return status;
   instance.symbolsKnown = true;
   return DLCRT_OK;
 }

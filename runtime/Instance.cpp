@@ -16,16 +16,7 @@ Instance::Instance(const Memory &given, Module &module, uint32_t function)
       callDims(memory) {
   retain(module);
   devices[0] = cpu.device();
-}
-
-static void releaseState(StateSet *state) {
-  if (!state || state->references.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return;
-  for (GrowRegion &buffer : state->buffers)
-    state->memory.release(buffer.data, buffer.capacity);
-  Memory memory = state->memory;
-  state->~StateSet();
-  memory.release(state, sizeof(StateSet));
+  stateUse = module.stateUse(function);
 }
 
 Instance::~Instance() {
@@ -46,7 +37,8 @@ Instance::~Instance() {
         devices[device].unload_image(devices[device].ctx, candidate.image[device]);
   if (devices[1].kind)
     devices[1].destroy(devices[1].ctx);
-  releaseState(state);
+  if (state)
+    release(*state);
   release(module);
 }
 
@@ -118,7 +110,6 @@ private:
   Status openDevice(Instance &instance, uint32_t kind, Error *reason);
   Status failNoVariant(Instance &instance, const char *reasons);
   Status reserve(Instance &instance);
-  Status openState(Instance &instance);
   const dlcrt_device_factory *factory(uint32_t kind) const;
 
   Module &module;
@@ -304,38 +295,6 @@ Status Builder::reserve(Instance &instance) {
   return DLCRT_OK;
 }
 
-Status Builder::openState(Instance &instance) {
-  if (options.share_state) {
-    if (&options.share_state->module != &module)
-      return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "share_state is an instance of another module");
-    instance.state = options.share_state->state;
-    if (instance.state)
-      instance.state->references.fetch_add(1, std::memory_order_relaxed);
-    return DLCRT_OK;
-  }
-  if (module.states.count == 0)
-    return DLCRT_OK;
-  void *place = instance.memory.allocate(sizeof(StateSet), alignof(StateSet));
-  if (!place)
-    return failOutOfMemory(error, "the state", sizeof(StateSet));
-  StateSet *state = instance.state = new (place) StateSet(instance.memory);
-  if (!state->buffers.resize(module.states.count))
-    return failOutOfMemory(error, "the state", module.states.count * sizeof(GrowRegion));
-  for (uint64_t i = 0; i < module.states.count; ++i) {
-    uint64_t bytes = module.states[i].bytes;
-    if (bytes == 0)
-      continue;
-    void *data = bytes <= INT64_MAX ? state->memory.allocate(bytes, 4096) : nullptr;
-    if (!data)
-      return failOutOfMemory(error, "the state", bytes);
-    memset(data, 0, bytes);
-    state->buffers[i].data = data;
-    state->buffers[i].capacity = bytes;
-    state->bytes += bytes;
-  }
-  return DLCRT_OK;
-}
-
 Status Builder::build(Instance &instance) {
   if (options.host_function_count && !options.host_functions)
     return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "host_functions is NULL");
@@ -356,9 +315,7 @@ Status Builder::build(Instance &instance) {
   }
   if (Status status = chooseCandidates(instance))
     return status;
-  if (Status status = reserve(instance))
-    return status;
-  return openState(instance);
+  return reserve(instance);
 }
 
 Status dlcrt::impl::createInstance(Module &module, const dlcrt_instance_options *given, dlcrt_instance **out,

@@ -7,6 +7,7 @@
 
 #include "Arena.h"
 #include "Module.h"
+#include "State.h"
 #include "cpu/CpuDevice.h"
 
 namespace dlcrt::impl {
@@ -16,16 +17,6 @@ struct GrowRegion {
   void *data = nullptr;
   uint64_t capacity = 0;
   uint32_t device = 0;
-};
-
-/// Named state; instances can share it.
-struct StateSet {
-  std::atomic<uint32_t> references{1};
-  Memory memory;
-  Vector<GrowRegion> buffers; // one a state of the module
-  uint64_t bytes = 0;
-
-  explicit StateSet(const Memory &memory) : memory(memory.allocator), buffers(this->memory) {}
 };
 
 struct Input {
@@ -109,13 +100,15 @@ struct Instance {
   Array<Input> inputs;
   Array<Output> outputs;
   Vector<int64_t> dimStorage; // what the dims and strides of inputs and outputs point to
-  StateSet *state = nullptr;
+  const dlcrt_state_function *stateUse = nullptr; // null: the function has no states
+  State *state = nullptr;
+  uint64_t boundVersion = 0; // of the state, for which symbolsKnown holds
 
   // Symbols: the function's, then the late ones of the current plan.
   bool symbolsKnown = false; // for what is bound now
   Vector<int64_t> symbolValues;
   Vector<ValueState> symbolStates;
-  Vector<uint32_t> symbolInputs; // which input gave it
+  Vector<uint32_t> symbolInputs; // which input gave it; DLCRT_NONE: the state
   // Registers of FUNCTIONS' pool, and of the current plan.
   Vector<int64_t> functionValues, planValues;
   Vector<ValueState> functionStates, planStates;
@@ -167,7 +160,8 @@ void destroyInstance(dlcrt_instance *instance);
 // Binding.cpp
 Status bindInput(Instance &instance, uint32_t input, const dlcrt_tensor *tensor, Error *error);
 Status bindOutput(Instance &instance, uint32_t output, const dlcrt_tensor *tensor, Error *error);
-/// Gives the symbols their values from the bound inputs, evaluates FUNCTIONS' pool, and checks all promises.
+/// Gives the symbols their values from the state and the bound inputs, evaluates FUNCTIONS' pool, and checks all
+/// promises.
 Status bindSymbols(Instance &instance, Error *error);
 /// Dims and bytes of a signature's value, from registers of FUNCTIONS' pool. Late dims are -1 and make bytes
 /// UINT64_MAX.

@@ -25,6 +25,7 @@ private:
   Status execute(const dlcrt_instr &head);
   Status execute(const dlcrt_instr_const &i);
   Status execute(const dlcrt_instr_input &i);
+  Status execute(const dlcrt_instr_state &i);
   Status execute(const dlcrt_instr_output &i);
   Status execute(const dlcrt_instr_slot &i);
   Status execute(const dlcrt_instr_view &i);
@@ -38,7 +39,6 @@ private:
   Status execute(const dlcrt_instr_call &i);
 
   Status boundInput(uint32_t index, Buffer &buffer);
-  Status stateInput(uint32_t index, Buffer &buffer);
   Status placeOutput(uint32_t index, Output &output);
   Status finishOutputs();
 
@@ -140,6 +140,8 @@ Status Interpreter::execute(const dlcrt_instr &head) {
     return execute(reinterpret_cast<const dlcrt_instr_const &>(head));
   case DLCRT_OP_INPUT:
     return execute(reinterpret_cast<const dlcrt_instr_input &>(head));
+  case DLCRT_OP_STATE:
+    return execute(reinterpret_cast<const dlcrt_instr_state &>(head));
   case DLCRT_OP_OUTPUT:
     return execute(reinterpret_cast<const dlcrt_instr_output &>(head));
   case DLCRT_OP_SLOT:
@@ -198,9 +200,6 @@ Status Interpreter::execute(const dlcrt_instr_input &i) {
   if (instance.inputs[i.input].bound) {
     if (Status status = boundInput(i.input, result))
       return status;
-  } else if (value.alias != DLCRT_NONE) {
-    if (Status status = stateInput(i.input, result))
-      return status;
   } else if (value.default_constant != DLCRT_NONE) {
     uint64_t bytes = module.constantTable[value.default_constant].bytes, expected;
     if (evaluateDims(module, function, value, instance.functionRegisters(), nullptr, &expected, nullptr) == DLCRT_OK &&
@@ -237,17 +236,9 @@ Status Interpreter::boundInput(uint32_t index, Buffer &buffer) {
   return DLCRT_OK;
 }
 
-Status Interpreter::stateInput(uint32_t index, Buffer &buffer) {
-  const dlcrt_value_desc &value = module.input(function, index);
-  uint64_t bytes;
-  if (Status status = evaluateDims(module, function, value, instance.functionRegisters(), nullptr, &bytes, error))
-    return status;
-  GrowRegion &state = instance.state->buffers[value.alias];
-  if (bytes > state.capacity)
-    return fail(error, DLCRT_ERROR_CAPACITY, "input '%s' needs %llu bytes, but state '%s' has %llu",
-                instance.inputName(index), (unsigned long long)bytes, module.string(module.states[value.alias].name),
-                (unsigned long long)state.capacity);
-  buffer = {static_cast<char *>(state.data), bytes, 0, true, true};
+Status Interpreter::execute(const dlcrt_instr_state &i) {
+  const StateBuffer &memory = instance.state->buffers[i.state];
+  setBuffer(i.buffer, memory.data, memory.bytes, 0, true);
   return DLCRT_OK;
 }
 
@@ -279,7 +270,7 @@ Status Interpreter::execute(const dlcrt_instr_output &i) {
   return DLCRT_OK;
 }
 
-/// Decides where the result goes: into the caller's memory, the callback's, named state, or memory of the runtime.
+/// Decides where the result goes: into the caller's memory, the callback's, or memory of the runtime.
 Status Interpreter::placeOutput(uint32_t index, Output &output) {
   const dlcrt_value_desc &value = module.output(function, index);
   if (output.mode == Output::Mode::Bound) {
@@ -311,18 +302,6 @@ Status Interpreter::placeOutput(uint32_t index, Output &output) {
     if (uintptr_t(output.address) % dtypeAlignment(int32_t(value.dtype)) != 0)
       return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the callback for output '%s' gave memory that is not aligned",
                   instance.outputName(index));
-    return DLCRT_OK;
-  }
-  // An output that lives in an input's memory follows it into named state.
-  if (output.mode == Output::Mode::Owned && value.alias != DLCRT_NONE && !instance.inputs[value.alias].bound &&
-      module.input(function, value.alias).alias != DLCRT_NONE) {
-    uint32_t number = module.input(function, value.alias).alias;
-    GrowRegion &state = instance.state->buffers[number];
-    if (output.bytes > state.capacity)
-      return fail(error, DLCRT_ERROR_CAPACITY, "output '%s' needs %llu bytes, but state '%s' has %llu",
-                  instance.outputName(index), (unsigned long long)output.bytes,
-                  module.string(module.states[number].name), (unsigned long long)state.capacity);
-    output.address = state.data;
     return DLCRT_OK;
   }
   if (Status status = growLate(output.owned, output.bytes, instance.outputBytes, "an output"))
@@ -723,7 +702,8 @@ Status Interpreter::finishOutputs() {
   return DLCRT_OK;
 }
 
-Status dlcrt::impl::run(Instance &instance, const dlcrt_run_options &options, Error *error) {
+/// One run, which nobody disturbs.
+static Status runHeld(Instance &instance, const dlcrt_run_options &options, Error *error) {
   // Kernels run on this thread too; and the runtime's own rounding must not depend on the caller's.
   DefaultFpState fpState;
   for (Output &output : instance.outputs)
@@ -733,8 +713,7 @@ Status dlcrt::impl::run(Instance &instance, const dlcrt_run_options &options, Er
     return status;
   for (uint32_t i = 0; i < instance.function.input_count; ++i) {
     const dlcrt_value_desc &value = instance.module.input(instance.function, i);
-    if (!instance.inputs[i].bound && !(value.flags & DLCRT_VALUE_OPTIONAL) && value.alias == DLCRT_NONE &&
-        value.default_constant == DLCRT_NONE)
+    if (!instance.inputs[i].bound && !(value.flags & DLCRT_VALUE_OPTIONAL) && value.default_constant == DLCRT_NONE)
       return fail(error, DLCRT_ERROR_NOT_BOUND, "input '%s' is not bound", instance.inputName(i));
   }
   if (Status status = prepare(instance, error))
@@ -745,6 +724,15 @@ Status dlcrt::impl::run(Instance &instance, const dlcrt_run_options &options, Er
       output.set = false;
     return status;
   }
+  if (instance.stateUse) // what the run wrote behind the end is part of the state only now
+    instance.state->setLength(instance.state->length + instance.functionRegisters().value[instance.stateUse->growth]);
   ++instance.runs;
   return DLCRT_OK;
+}
+
+Status dlcrt::impl::run(Instance &instance, const dlcrt_run_options &options, Error *error) {
+  if (!instance.state)
+    return runHeld(instance, options, error);
+  StateHold hold(instance.state, error);
+  return hold.status ? hold.status : runHeld(instance, options, error);
 }

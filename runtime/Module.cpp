@@ -18,6 +18,13 @@ uint32_t Module::findFunction(const char *function) const {
   return DLCRT_NO_INDEX;
 }
 
+const dlcrt_state_function *Module::stateUse(uint32_t function) const {
+  for (const dlcrt_state_function &use : stateFunctions)
+    if (use.function == function)
+      return &use;
+  return nullptr;
+}
+
 static void unmap(Module &module, Region &region) {
   if (region.mapped)
     munmap(region.data, region.bytes);
@@ -205,4 +212,9 @@ const char *FunctionSymbols::nameOf(const void *self, int64_t symbol) {
   if (uint64_t(symbol) >= symbols.function.symbol_count)
     return "?";
   return symbols.module.string(symbols.module.symbols[symbols.function.first_symbol + uint64_t(symbol)].name);
+}
+
+const char *StateSymbols::nameOf(const void *self, int64_t symbol) {
+  const Module &module = static_cast<const StateSymbols *>(self)->module;
+  return uint64_t(symbol) < module.stateSymbols.count ? module.string(module.stateSymbols[uint64_t(symbol)].name) : "?";
 }

@@ -32,10 +32,12 @@ struct Plan {
   Vector<PlannedSlot> symbolic; // by ordinal
   Vector<PlannedSlot> fixed;    // in the order of the plan
   Vector<const dlcrt_instr_call *> calls;
+  Vector<uint8_t> sizing; // per symbol of the function: 1 = the size of a slot of the arena depends on it
   // The most that one instruction has: what the interpreter keeps room for.
   uint32_t maxBuffers = 0, maxScalars = 0, maxTensors = 0, maxDims = 0;
 
-  explicit Plan(Memory &memory) : lateNodes(memory), late(memory), symbolic(memory), fixed(memory), calls(memory) {}
+  explicit Plan(Memory &memory)
+      : lateNodes(memory), late(memory), symbolic(memory), fixed(memory), calls(memory), sizing(memory) {}
 };
 
 /// A range of memory that was mapped, or allocated from `Module::memory`.
@@ -68,7 +70,11 @@ struct Module {
   Span<uint32_t> imports;
   Span<dlcrt_constant> constantTable;
   Span<uint64_t> constantHashes;
-  Span<dlcrt_state> states;
+  Span<dlcrt_state_desc> states;
+  Span<dlcrt_symbol_desc> stateSymbols;
+  Span<dlcrt_state_function> stateFunctions;
+  Span<dlcrt_expr_node> stateExprs;
+  Span<uint32_t> stateDims, stateNumbers;
   Span<dlcrt_debug_entry> debug;
   Span<uint8_t> planBytes, codeBytes, constantBytes; // sections
   uint32_t maxSymbols = 0;                           // of any function
@@ -86,6 +92,8 @@ struct Module {
   uint32_t dim(const dlcrt_value_desc &value, uint32_t i) const {
     return value.first_dim == DLCRT_NONE ? DLCRT_NONE : dims[value.first_dim + i];
   }
+  /// What a function does with states; null if nothing.
+  const dlcrt_state_function *stateUse(uint32_t function) const;
   const uint8_t *constant(uint32_t i) const { return constantBytes.data + constantTable[i].offset; }
 };
 
@@ -99,6 +107,14 @@ void release(Module &module);
 struct FunctionSymbols {
   const Module &module;
   const dlcrt_function_desc &function;
+
+  SymbolNames names() const { return {this, nameOf}; }
+  static const char *nameOf(const void *self, int64_t symbol);
+};
+
+/// Names of the states' symbols.
+struct StateSymbols {
+  const Module &module;
 
   SymbolNames names() const { return {this, nameOf}; }
   static const char *nameOf(const void *self, int64_t symbol);

@@ -51,9 +51,10 @@ static void evaluatePlan(Instance &instance) {
     registers.state[node] = ValueState::Undefined;
 }
 
-/// A symbol's value as part of a layout's key.
-static int64_t keyOf(const Values &symbols, uint64_t i) {
-  return symbols.state[i] == ValueState::Valid ? symbols.value[i] : INT64_MIN;
+/// A symbol's value as part of a layout's key. One on which no size depends is none: a cache that grows from run to run
+/// moves nothing.
+static int64_t keyOf(const Plan &plan, const Values &symbols, uint64_t i) {
+  return plan.sizing[i] && symbols.state[i] == ValueState::Valid ? symbols.value[i] : INT64_MIN;
 }
 
 /// The cached layout for the symbols' values, or the one to replace.
@@ -63,7 +64,7 @@ static bool findLayout(Instance &instance, Layout *&found) {
   for (Layout &layout : instance.current->layouts) {
     bool same = layout.lastUse != 0;
     for (uint64_t i = 0; same && i < symbols.count; ++i)
-      same = layout.symbols[i] == keyOf(symbols, i);
+      same = layout.symbols[i] == keyOf(instance.plan(), symbols, i);
     if (same) {
       found = &layout;
       return true;
@@ -108,7 +109,7 @@ static Status computeLayout(Instance &instance, Layout &layout, Error *error) {
   if (!layout.symbols.resize(symbols.count) || !layout.offsets.resize(plan.symbolic.size()))
     return failOutOfMemory(error, "the arena's layout", plan.symbolic.size() * sizeof(uint64_t));
   for (uint64_t i = 0; i < symbols.count; ++i)
-    layout.symbols[i] = keyOf(symbols, i);
+    layout.symbols[i] = keyOf(plan, symbols, i);
   for (uint32_t device = 0; device < 2; ++device) {
     auto [fixedCount, count] = blocksOf(plan, registers, device, instance.blocks.data(), instance.blockSlots.data());
     uint64_t end = 0;

@@ -46,8 +46,8 @@ public:
   Status run() {
     Status (ModuleVerifier::*const steps[])() = {
         &ModuleVerifier::header,    &ModuleVerifier::sections, &ModuleVerifier::strings,
-        &ModuleVerifier::constants, &ModuleVerifier::states,   &ModuleVerifier::debug,
-        &ModuleVerifier::functions, &ModuleVerifier::variants, &ModuleVerifier::allPlans};
+        &ModuleVerifier::constants, &ModuleVerifier::debug,    &ModuleVerifier::functions,
+        &ModuleVerifier::states,    &ModuleVerifier::variants, &ModuleVerifier::allPlans};
     for (auto step : steps)
       if (Status status = (this->*step)())
         return status;
@@ -64,12 +64,18 @@ private:
   }
 
   bool isString(uint32_t offset) const { return offset < module.strings.count; }
+  bool isSymbol(const dlcrt_symbol_desc &symbol) const {
+    return isString(symbol.name) && !(symbol.flags & ~DLCRT_SYMBOL_ANONYMOUS) && symbol.min >= 0 &&
+           symbol.min <= symbol.max && symbol.divisor >= 1;
+  }
 
   Status header();
   Status sections();
   Status strings();
   Status constants();
   Status states();
+  Status state(uint64_t index, const Vector<uint8_t> &usesCapacity);
+  Status stateFunction(uint64_t index);
   Status debug();
   Status functions();
   Status function(uint32_t index);
@@ -191,12 +197,86 @@ Status ModuleVerifier::states() {
   if (!section[DLCRT_SECTION_STATE].data)
     return DLCRT_OK;
   Cursor cursor(section[DLCRT_SECTION_STATE]);
-  const uint64_t *count;
-  if (!cursor.take(count) || !cursor.take(*count, module.states) || !cursor.finished())
+  const dlcrt_states_header *header;
+  if (!cursor.take(header) || !cursor.take(header->state_count, module.states) ||
+      !cursor.take(header->symbol_count, module.stateSymbols) ||
+      !cursor.take(header->function_count, module.stateFunctions) ||
+      !cursor.take(header->expr_count, module.stateExprs) || !cursor.take(header->dim_count, module.stateDims) ||
+      !cursor.take(header->number_count, module.stateNumbers) || !cursor.finished())
     return bad("section STATE has the wrong size");
-  for (uint64_t i = 0; i < *count; ++i)
-    if (!isString(module.states[i].name) || !dtypeBits(int32_t(module.states[i].dtype)))
-      return bad("state %llu has no valid name or type", (unsigned long long)i);
+  if (header->symbol_count == 0 && header->state_count != 0)
+    return bad("the states have no capacity");
+  for (uint32_t i = 0; i < header->symbol_count; ++i)
+    if (!isSymbol(module.stateSymbols[i]))
+      return bad("symbol %u of the states has an invalid name, range or divisor", i);
+  if (Status status = verifyExprs(module.stateExprs, header->symbol_count, "STATE", error))
+    return status;
+  Vector<uint8_t> usesCapacity(module.memory);
+  if (!usesCapacity.resize(header->expr_count))
+    return failOutOfMemory(error, "the module's tables", header->expr_count);
+  for (uint64_t i = 0; i < header->expr_count; ++i) {
+    const dlcrt_expr_node &node = module.stateExprs[i];
+    const uint32_t operands[] = {node.a, node.b, node.c, node.d};
+    usesCapacity[i] = node.kind == DLCRT_EXPR_SYMBOL && node.value == 0;
+    for (int j = 0; j < operandCount(node.kind); ++j)
+      usesCapacity[i] |= usesCapacity[operands[j]];
+  }
+  for (uint64_t i = 0; i < header->state_count; ++i)
+    if (Status status = state(i, usesCapacity))
+      return status;
+  for (uint64_t i = 0; i < header->function_count; ++i)
+    if (Status status = stateFunction(i))
+      return status;
+  return DLCRT_OK;
+}
+
+/// A state grows along its axis and nowhere else.
+Status ModuleVerifier::state(uint64_t index, const Vector<uint8_t> &usesCapacity) {
+  const dlcrt_state_desc &desc = module.states[index];
+  if (!isString(desc.name) || dtypeBits(int32_t(desc.dtype)) < 8 || desc.dtype == DLCRT_DTYPE_STRING ||
+      desc.reserved != 0)
+    return bad("state %llu has no valid name or type", (unsigned long long)index);
+  const char *name = module.string(desc.name);
+  for (uint64_t i = 0; i < index; ++i)
+    if (strcmp(module.string(module.states[i].name), name) == 0)
+      return bad("two states '%s'", name);
+  if (desc.rank > DLCRT_MAX_RANK || desc.axis >= desc.rank ||
+      uint64_t(desc.first_dim) + desc.rank > module.stateDims.count)
+    return bad("state '%s' has an invalid rank or axis", name);
+  for (uint32_t i = 0; i < desc.rank; ++i) {
+    uint32_t dim = module.stateDims[desc.first_dim + i];
+    if (dim >= module.stateExprs.count || usesCapacity[dim] != (i == desc.axis) ||
+        (i == desc.axis && module.stateExprs[dim].kind != DLCRT_EXPR_SYMBOL))
+      return bad("dim %u of state '%s' is no dimension of it", i, name);
+  }
+  return DLCRT_OK;
+}
+
+Status ModuleVerifier::stateFunction(uint64_t index) {
+  const dlcrt_state_function &use = module.stateFunctions[index];
+  if (use.function >= module.functions.count || module.stateUse(use.function) != &use)
+    return bad("entry %llu of the functions with states has no function, or one that another has",
+               (unsigned long long)index);
+  const dlcrt_function_desc &f = module.functions[use.function];
+  const char *name = module.string(f.name);
+  if (use.length_symbol >= f.symbol_count || use.growth >= module.exprs.count ||
+      symbolLimits[use.growth] > f.symbol_count)
+    return bad("function '%s': the length of its states is not one of its dims", name);
+  uint64_t symbols = module.stateSymbols.count, numbers = module.stateNumbers.count;
+  if (uint64_t(use.first_symbol) + symbols > numbers || uint64_t(use.first_state) + use.state_count > numbers ||
+      use.state_count == 0)
+    return bad("function '%s': its states are not there", name);
+  for (uint64_t i = 0; i < symbols; ++i) {
+    uint32_t symbol = module.stateNumbers[use.first_symbol + i];
+    bool isTaken = symbol == use.length_symbol;
+    for (uint64_t j = 0; j < i; ++j)
+      isTaken |= module.stateNumbers[use.first_symbol + j] == symbol;
+    if (symbol != DLCRT_NONE && (symbol >= f.symbol_count || isTaken))
+      return bad("function '%s': symbol %llu of the states is none of its own", name, (unsigned long long)i);
+  }
+  for (uint32_t i = 0; i < use.state_count; ++i)
+    if (module.stateNumbers[use.first_state + i] >= module.states.count)
+      return bad("function '%s': its states are not there", name);
   return DLCRT_OK;
 }
 
@@ -256,8 +336,7 @@ Status ModuleVerifier::function(uint32_t index) {
   const char *name = module.string(f.name);
   for (uint32_t i = 0; i < f.symbol_count; ++i) {
     const dlcrt_symbol_desc &symbol = module.symbols[f.first_symbol + i];
-    if (!isString(symbol.name) || (symbol.flags & ~DLCRT_SYMBOL_ANONYMOUS) || symbol.min < 0 ||
-        symbol.min > symbol.max || symbol.divisor < 1)
+    if (!isSymbol(symbol))
       return bad("function '%s': symbol %u has an invalid name, range or divisor", name, i);
   }
   for (uint32_t i = 0; i < f.input_count; ++i)
@@ -290,7 +369,7 @@ Status ModuleVerifier::value(const char *function, const char *what, const dlcrt
     return bad("function '%s': %s '%s' has an unknown dim, but is not late", function, what, name);
   if (value.default_constant != DLCRT_NONE && (!isInput || value.default_constant >= module.constantTable.count))
     return bad("function '%s': %s '%s' has a default that is not there", function, what, name);
-  if (value.alias != DLCRT_NONE && value.alias >= (isInput ? module.states.count : f.input_count))
+  if (value.alias != DLCRT_NONE && (isInput || value.alias >= f.input_count))
     return bad("function '%s': %s '%s' is the alias of what is not there", function, what, name);
   return DLCRT_OK;
 }

@@ -26,6 +26,7 @@ public:
 private:
   [[gnu::format(printf, 2, 3)]] Status bad(const char *format, ...);
   Status header();
+  Status findSizing();
   Status block(const uint8_t *begin, const uint8_t *end, unsigned nesting);
   Status instruction(const dlcrt_instr &head, unsigned nesting);
   Status slot(const dlcrt_instr_slot &slot);
@@ -68,8 +69,8 @@ private:
   Vector<uint8_t> seenSymbolic, seenLate;
 };
 
-const char *const opcodeNames[] = {"return", "const",  "input", "output", "slot", "view", "dim",  "check",
-                                   "read",   "launch", "copy",  "fill",   "if",   "loop", "call", "stage"};
+const char *const opcodeNames[] = {"return", "const", "input", "output", "slot", "view", "dim",   "check", "read",
+                                   "launch", "copy",  "fill",  "if",     "loop", "call", "stage", "state"};
 
 } // namespace
 
@@ -140,6 +141,25 @@ Status PlanVerifier::run() {
   for (uint8_t seen : seenLate)
     if (!seen)
       return bad("a late slot has no instruction");
+  return findSizing();
+}
+
+Status PlanVerifier::findSizing() {
+  Vector<uint8_t> used(module.memory);
+  if (!used.resize(plan.exprs.count) || !plan.sizing.resize(function.symbol_count))
+    return failOutOfMemory(error, "the module's plans", plan.exprs.count);
+  for (const PlannedSlot &slot : plan.symbolic)
+    used[slot.bytesExpr] = 1;
+  for (const PlannedSlot &slot : plan.fixed)
+    used[slot.bytesExpr] = 1;
+  for (uint64_t i = plan.exprs.count; i-- > 0;) {
+    const dlcrt_expr_node &node = plan.exprs[i];
+    const uint32_t operands[] = {node.a, node.b, node.c, node.d};
+    for (int j = 0; used[i] && j < operandCount(node.kind); ++j)
+      used[operands[j]] = 1;
+    if (used[i] && node.kind == DLCRT_EXPR_SYMBOL) // none is late
+      plan.sizing[uint64_t(node.value)] = 1;
+  }
   return DLCRT_OK;
 }
 
@@ -156,7 +176,7 @@ Status PlanVerifier::block(const uint8_t *begin, const uint8_t *end, unsigned ne
     auto &head = *reinterpret_cast<const dlcrt_instr *>(next);
     if (head.bytes < sizeof(dlcrt_instr) || head.bytes % 8 != 0 || head.bytes > left)
       return bad("an instruction has %u bytes", head.bytes);
-    if (head.opcode > DLCRT_OP_STAGE)
+    if (head.opcode > DLCRT_OP_STATE)
       return bad("unknown instruction %u", head.opcode);
     if (head.flags != 0)
       return bad("%s: unknown flags 0x%x", opcodeNames[head.opcode], head.flags);
@@ -295,6 +315,18 @@ Status PlanVerifier::instruction(const dlcrt_instr &head, unsigned nesting) {
   case DLCRT_OP_CALL: {
     DLCRT_AS(dlcrt_instr_call);
     return call(i);
+  }
+  case DLCRT_OP_STATE: {
+    DLCRT_AS(dlcrt_instr_state);
+    if (head.bytes != sizeof(i))
+      return wrong("size");
+    const dlcrt_state_function *use = module.stateUse(variant.function);
+    bool isOwn = false;
+    for (uint32_t k = 0; use && k < use->state_count; ++k)
+      isOwn |= module.stateNumbers[use->first_state + k] == i.state;
+    if (!isBuffer(i.buffer) || !isOwn)
+      return wrong("buffer or state");
+    return DLCRT_OK;
   }
   default: { // DLCRT_OP_STAGE
     DLCRT_AS(dlcrt_instr_stage);

@@ -33,11 +33,15 @@ struct CloseModule {
 struct DestroyInstance {
   void operator()(dlcrt_instance *instance) const { dlcrt_instance_destroy(instance); }
 };
+struct DestroyState {
+  void operator()(dlcrt_state *state) const { dlcrt_state_destroy(state); }
+};
 struct DestroyPool {
   void operator()(dlcrt_pool *pool) const { dlcrt_pool_destroy(pool); }
 };
 using ModuleHandle = std::unique_ptr<dlcrt_module, CloseModule>;
 using InstanceHandle = std::unique_ptr<dlcrt_instance, DestroyInstance>;
+using StateHandle = std::unique_ptr<dlcrt_state, DestroyState>;
 using PoolHandle = std::unique_ptr<dlcrt_pool, DestroyPool>;
 
 /// A struct of the API, zero but for its size.

@@ -162,6 +162,56 @@ inline dlcrt_run_options runOptions() {
   return options;
 }
 
+/// What is kept from run to run; see "state" in runtime.h.
+class State {
+public:
+  State() = default;
+  State(State &&other) noexcept : handle(std::exchange(other.handle, nullptr)) {}
+  State &operator=(State &&other) noexcept {
+    std::swap(handle, other.handle);
+    return *this;
+  }
+  ~State() { dlcrt_state_destroy(handle); }
+
+  static State create(const Module &module, const dlcrt_state_options &options, Error &error) {
+    State state;
+    dlcrt_state_create(module.c(), &options, &state.handle, error.c());
+    return state;
+  }
+  /// For states whose dims have no other symbols than the capacity.
+  static State create(const Module &module, int64_t capacity, Error &error) {
+    dlcrt_state_options options = {};
+    options.struct_size = sizeof(options);
+    options.capacity = capacity;
+    return create(module, options, error);
+  }
+
+  explicit operator bool() const { return handle != nullptr; }
+  dlcrt_state *c() const { return handle; }
+  int64_t length() const { return dlcrt_state_length(handle); }
+  int64_t capacity() const { return dlcrt_state_capacity(handle); }
+  bool setLength(int64_t length, Error &error) { return dlcrt_state_set_length(handle, length, error.c()) == DLCRT_OK; }
+  bool reset(Error &error) { return dlcrt_state_reset(handle, error.c()) == DLCRT_OK; }
+  bool grow(int64_t capacity, Error &error) { return dlcrt_state_grow(handle, capacity, error.c()) == DLCRT_OK; }
+  bool read(uint32_t index, int64_t first, const dlcrt_tensor &tensor, Error &error) {
+    return dlcrt_state_read(handle, index, first, &tensor, error.c()) == DLCRT_OK;
+  }
+  bool write(uint32_t index, int64_t first, const dlcrt_tensor &tensor, Error &error) {
+    return dlcrt_state_write(handle, index, first, &tensor, error.c()) == DLCRT_OK;
+  }
+  /// The entries that are there, in place; false if there is no such state. `dims` and `strides` have an entry for each
+  /// of its axes and must live as long as the view.
+  Tensor view(uint32_t index, int64_t *dims, int64_t *strides, Error &error) const {
+    Tensor tensor;
+    if (dlcrt_state_view(handle, index, &tensor, dims, strides, error.c()) != DLCRT_OK)
+      return Tensor();
+    return tensor;
+  }
+
+private:
+  dlcrt_state *handle = nullptr;
+};
+
 class Instance {
 public:
   Instance() = default;
@@ -204,6 +254,10 @@ public:
   }
   bool bindOutput(const char *name, const dlcrt_tensor &tensor, Error &error) {
     return bindOutput(findOutput(name), tensor, error);
+  }
+  /// The instance keeps the state as long as it is attached.
+  bool setState(const State &state, Error &error) {
+    return dlcrt_instance_set_state(handle, state.c(), error.c()) == DLCRT_OK;
   }
   bool run(Error &error) { return dlcrt_instance_run(handle, nullptr, error.c()) == DLCRT_OK; }
   bool run(const dlcrt_run_options &options, Error &error) {

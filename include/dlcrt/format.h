@@ -24,7 +24,7 @@ extern "C" {
 
 #define DLCRT_FORMAT_MAGIC "DLCM\r\n\x1a\n" /* 8 bytes, no NUL */
 #define DLCRT_FORMAT_MAJOR 0                /* another major is refused */
-#define DLCRT_FORMAT_MINOR 1                /* a higher minor of the same major is refused; a lower one is read */
+#define DLCRT_FORMAT_MINOR 2                /* a higher minor of the same major is refused; a lower one is read */
 #define DLCRT_CODE_ALIGNMENT 65536
 #define DLCRT_CONST_ALIGNMENT 4096
 #define DLCRT_CONST_HASH_BLOCK 1048576
@@ -49,7 +49,7 @@ enum dlcrt_section_kind {
   DLCRT_SECTION_CODE = 5,      /* all code images, each at a multiple of 64 KiB */
   DLCRT_SECTION_CONST_TABLE = 6, /* u64 count, dlcrt_constant[count], u64 block_count, u64 XXH64[block_count] of CONST */
   DLCRT_SECTION_CONST = 7,       /* bytes of the constants */
-  DLCRT_SECTION_STATE = 8,       /* u64 count, dlcrt_state[count] */
+  DLCRT_SECTION_STATE = 8,       /* dlcrt_states_header; not there where no function has state */
   DLCRT_SECTION_DEBUG = 9        /* u64 count, dlcrt_debug_entry[count]; may be stripped */
 };
 
@@ -125,8 +125,7 @@ struct dlcrt_value_desc {
                          first_dim = DLCRT_NONE: none of them is known before */
   uint32_t flags;     /* DLCRT_VALUE_* */
   uint32_t default_constant; /* input: used when none is bound; else DLCRT_NONE */
-  uint32_t alias;            /* output: the input, numbered inside the function, whose memory it may share; input: number
-                                of the state that it is when nothing is bound; else DLCRT_NONE */
+  uint32_t alias;            /* output: the input, numbered inside the function, whose memory it may share; else DLCRT_NONE */
   uint32_t reserved;
 };
 #define DLCRT_VALUE_OPTIONAL 1u /* input may stay unbound */
@@ -207,16 +206,44 @@ struct dlcrt_kernel_desc {
   uint32_t reserved;
 };
 
-/* ------------------------------------------------------------------------------------------------ constants, state */
+/* ------------------------------------------------------------------------------------------------ constants */
 struct dlcrt_constant {
   uint64_t offset, bytes; /* in CONST; offset a multiple of 64 */
   uint8_t content[16];    /* first 16 bytes of the BLAKE3 of the bytes, the key by which constants are shared */
 };
 
-struct dlcrt_state {
-  uint32_t name; /* string */
-  uint32_t dtype;
-  uint64_t bytes;
+/* ------------------------------------------------------------------------------------------------ state
+ * Tensors that outlive the run: key-value caches. All of a module grow together: along its axis each has room for `capacity` entries,
+ * of which the first `length` are there. The section has symbols of its own, numbered from 0; number 0 is the capacity. The others (a
+ * batch size) get their values when the states are created. */
+struct dlcrt_states_header {
+  uint32_t state_count;
+  uint32_t symbol_count; /* > 0 where there are states */
+  uint32_t function_count; /* that work on states */
+  uint32_t expr_count;   /* pool for dims */
+  uint32_t dim_count;
+  uint32_t number_count;
+  /* then, in this order: dlcrt_state_desc[], dlcrt_symbol_desc[], dlcrt_state_function[], dlcrt_expr_node[], uint32_t dims[],
+   * uint32_t numbers[] (padded to 8 bytes) */
+};
+
+struct dlcrt_state_desc {
+  uint32_t name; /* string; no two have the same */
+  uint32_t dtype; /* of 8 bits or more */
+  uint32_t rank;
+  uint32_t first_dim; /* rank entries of dims[], each a node of the pool */
+  uint32_t axis;      /* the dim that is symbol 0; the others do not depend on it */
+  uint32_t reserved;
+};
+
+/* What a function does with states. A run begins with its length symbol set to the states' length and its other symbols to the states'
+ * symbols that they are, and makes the states longer by `growth`, which must leave them within their capacity. */
+struct dlcrt_state_function {
+  uint32_t function;      /* each at most once */
+  uint32_t length_symbol; /* of the function */
+  uint32_t growth;        /* node of FUNCTIONS' pool; < 0 is an error of the run */
+  uint32_t first_symbol;  /* symbol_count entries of numbers[]: for each symbol of the section the function's, or DLCRT_NONE */
+  uint32_t first_state, state_count; /* in numbers[]: the states that its plans name; at least one */
 };
 
 /* Which nodes of the original model a launch computes. */
@@ -255,7 +282,8 @@ enum dlcrt_opcode {
   DLCRT_OP_IF = 12,
   DLCRT_OP_LOOP = 13,
   DLCRT_OP_CALL = 14,
-  DLCRT_OP_STAGE = 15
+  DLCRT_OP_STAGE = 15,
+  DLCRT_OP_STATE = 16
 };
 
 /* Every instruction starts with this; `bytes` counts it and is a multiple of 8. RETURN is this alone; it stands once, at the
@@ -353,6 +381,12 @@ struct dlcrt_instr_call { /* a host function registered by (domain, name, versio
 struct dlcrt_instr_stage { /* the instructions up to the next STAGE are independent of each other */
   struct dlcrt_instr head;
   uint32_t stage, flags; /* flags bit 0: this stage and the next ones with the bit can be captured as one device graph */
+};
+
+struct dlcrt_instr_state { /* buffer = all of the memory of a state of the function, on device 0, that instructions may write: nothing but
+                              the entries from the state's length on, whose number is the growth */
+  struct dlcrt_instr head;
+  uint32_t buffer, state; /* state: the module's number */
 };
 
 #ifdef __cplusplus

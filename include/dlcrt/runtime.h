@@ -10,6 +10,7 @@
  *   dlcrt_instance_bind_output    optional: without it the runtime owns the output
  *   dlcrt_instance_run            compute
  *   dlcrt_instance_output         look at the results
+ *   dlcrt_state_create            memory that outlives runs (a key-value cache), for functions that work on it
  *
  * Conventions
  * - Sizes named `bytes` are in bytes, times named `ns` in nanoseconds, dims and strides in elements.
@@ -26,7 +27,8 @@
  * Threads
  * - A module does not change after it was opened: any number of threads may use it.
  * - An instance belongs to one thread at a time. Two calls at once on one instance are an error (DLCRT_ERROR_BUSY where
- *   the runtime notices). Different instances are independent, also those of one module, unless they share their state.
+ *   the runtime notices). Different instances are independent, also those of one module.
+ * - A state belongs to one run, or one call, at a time, whichever instances it is attached to.
  *
  * Trust: a module holds native code. The runtime withstands damaged and hostile bytes in everything it interprets itself,
  * but the kernels run with the rights of the process. Trust a module as you would trust a shared library.
@@ -165,6 +167,7 @@ DLCRT_API uint64_t dlcrt_tensor_bytes(int32_t dtype, uint32_t rank, const int64_
 /* ------------------------------------------------------------------------------------------------ modules */
 struct dlcrt_module;   /* a checked, mapped module; counted: instances keep it alive */
 struct dlcrt_instance; /* one execution context */
+struct dlcrt_state;    /* what instances remember from run to run */
 struct dlcrt_object;   /* a sequence or an optional */
 
 #define DLCRT_NO_INDEX 0xffffffffu
@@ -203,7 +206,7 @@ struct dlcrt_module_info {
   uint32_t function_count;
   uint32_t variant_count;
   uint32_t state_count;
-  uint32_t reserved;
+  uint32_t state_symbol_count; /* the capacity, number 0, and the dims to be given when a state is created */
   uint64_t file_bytes;
   uint64_t weight_bytes; /* of all constants */
   uint64_t code_bytes;   /* of all code images */
@@ -218,12 +221,15 @@ struct dlcrt_function_info {
   uint32_t reserved;
   const char *name;
   uint32_t input_count, output_count, symbol_count;
-  uint32_t reserved1;
+  uint32_t state_count;     /* how many of the module's states it works on; if any, an instance of it needs a state */
+  uint32_t length_symbol;   /* the symbol that is the states' length before a run; DLCRT_NO_INDEX without states */
+  uint32_t capacity_symbol; /* that which is their capacity, or DLCRT_NO_INDEX where the function does not ask for it */
 };
 DLCRT_API enum dlcrt_status dlcrt_module_function(const struct dlcrt_module *module, uint32_t function,
                                                   struct dlcrt_function_info *info, struct dlcrt_error *error);
-/* Number of the function, input or output with this name, or DLCRT_NO_INDEX. */
+/* Number of the function, state, input or output with this name, or DLCRT_NO_INDEX. */
 DLCRT_API uint32_t dlcrt_module_find_function(const struct dlcrt_module *module, const char *name);
+DLCRT_API uint32_t dlcrt_module_find_state(const struct dlcrt_module *module, const char *name);
 DLCRT_API uint32_t dlcrt_module_find_input(const struct dlcrt_module *module, uint32_t function, const char *name);
 DLCRT_API uint32_t dlcrt_module_find_output(const struct dlcrt_module *module, uint32_t function, const char *name);
 
@@ -249,7 +255,7 @@ struct dlcrt_value_info {
   uint32_t rank;
   uint32_t flags; /* DLCRT_INFO_* */
   uint32_t alias; /* output: the input in whose memory it may live (bind both to one buffer for that); else NO_INDEX */
-  uint32_t state; /* input: the named state that it reads when nothing is bound, or DLCRT_NO_INDEX */
+  uint32_t reserved;
 };
 DLCRT_API enum dlcrt_status dlcrt_module_input(const struct dlcrt_module *module, uint32_t function, uint32_t input,
                                                struct dlcrt_value_info *info, struct dlcrt_error *error);
@@ -293,15 +299,22 @@ DLCRT_API enum dlcrt_status dlcrt_module_value_dims(const struct dlcrt_module *m
                                                     uint32_t symbol_count, int64_t *dims, uint64_t *bytes,
                                                     struct dlcrt_error *error);
 
-/* A named buffer that lives as long as an instance and that its runs change, such as a key-value cache. */
+/* A tensor that outlives runs, such as the keys of one layer of a decoder; see "state" below. Along `axis` it has room for as many
+ * entries as the capacity says. */
 struct dlcrt_state_info {
   uint32_t struct_size;
   int32_t dtype;
   const char *name;
-  uint64_t bytes;
+  uint32_t rank, axis;
 };
 DLCRT_API enum dlcrt_status dlcrt_module_state(const struct dlcrt_module *module, uint32_t state,
                                                struct dlcrt_state_info *info, struct dlcrt_error *error);
+/* A symbol of the states' dims; number 0 is the capacity. Functions have symbols of the same names for them. */
+DLCRT_API enum dlcrt_status dlcrt_module_state_symbol(const struct dlcrt_module *module, uint32_t symbol,
+                                                      struct dlcrt_symbol_info *info, struct dlcrt_error *error);
+/* dlcrt_module_dim_text of a dim of a state. */
+DLCRT_API size_t dlcrt_module_state_dim_text(const struct dlcrt_module *module, uint32_t state, uint32_t dim, char *text,
+                                             size_t text_bytes);
 
 /* ------------------------------------------------------------------------------------------------ variants */
 /* One compilation of one function. At each run the supported variant with the highest priority whose guard holds for the
@@ -439,8 +452,6 @@ struct dlcrt_instance_options {
   uint32_t host_function_count;
   uint32_t device_factory_count;
   const struct dlcrt_device_factory *device_factories; /* copied */
-  struct dlcrt_instance *share_state; /* use the named state of this instance (of the same module; e.g. prefill and decode).
-                                         The two must not run at the same time; either may be destroyed first. */
 };
 
 /* `options` may be NULL. On success *instance is owned by the caller: dlcrt_instance_destroy. */
@@ -511,8 +522,8 @@ struct dlcrt_run_options {
   void *trace_ctx;
 };
 
-/* Computes. `options` may be NULL. After a failure the contents of outputs and of named state are undefined, but the
- * instance stays usable. Kernels run with the default floating-point state (round to nearest, no flush to zero, no traps);
+/* Computes. `options` may be NULL. After a failure the contents of outputs are undefined and a state is as it was before, and
+ * the instance stays usable. Kernels run with the default floating-point state (round to nearest, no flush to zero, no traps);
  * the caller's is restored. */
 DLCRT_API enum dlcrt_status dlcrt_instance_run(struct dlcrt_instance *instance, const struct dlcrt_run_options *options,
                                                struct dlcrt_error *error);
@@ -522,14 +533,10 @@ DLCRT_API enum dlcrt_status dlcrt_instance_run(struct dlcrt_instance *instance, 
 DLCRT_API enum dlcrt_status dlcrt_instance_output(struct dlcrt_instance *instance, uint32_t output,
                                                   struct dlcrt_tensor *tensor, struct dlcrt_error *error);
 
-/* Named state. Zero at the beginning. `state` is the module's number; for reset also DLCRT_NO_INDEX = all.
- * Read and write: `bytes` bytes from `offset` on, which must lie inside. */
-DLCRT_API enum dlcrt_status dlcrt_instance_reset_state(struct dlcrt_instance *instance, uint32_t state,
-                                                       struct dlcrt_error *error);
-DLCRT_API enum dlcrt_status dlcrt_instance_read_state(struct dlcrt_instance *instance, uint32_t state, uint64_t offset,
-                                                      void *data, uint64_t bytes, struct dlcrt_error *error);
-DLCRT_API enum dlcrt_status dlcrt_instance_write_state(struct dlcrt_instance *instance, uint32_t state, uint64_t offset,
-                                                       const void *data, uint64_t bytes, struct dlcrt_error *error);
+/* Attaches a state of the same module, which the instance then holds too; NULL detaches the present one. A function that works on
+ * states needs one to run, and others take none. */
+DLCRT_API enum dlcrt_status dlcrt_instance_set_state(struct dlcrt_instance *instance, struct dlcrt_state *state,
+                                                     struct dlcrt_error *error);
 
 struct dlcrt_instance_statistics {
   uint32_t struct_size;
@@ -539,7 +546,7 @@ struct dlcrt_instance_statistics {
   uint64_t output_bytes;       /* of outputs that the runtime owns */
   uint64_t staging_bytes;      /* dense copies of strided or unaligned tensors, copies of constants for other devices */
   uint64_t scratch_bytes;      /* of the kernels, all workers */
-  uint64_t state_bytes;
+  uint64_t state_bytes;        /* of the state that is attached, wherever else it is */
   uint64_t weight_bytes;       /* of the module's constants, shared by its instances */
   uint64_t allocations;        /* calls of the allocator and of device allocation since the instance was created */
   uint64_t runs;               /* that ended with DLCRT_OK */
@@ -556,6 +563,50 @@ DLCRT_API enum dlcrt_status dlcrt_instance_bind_input_object(struct dlcrt_instan
                                                              struct dlcrt_object *object, struct dlcrt_error *error);
 DLCRT_API enum dlcrt_status dlcrt_instance_output_object(struct dlcrt_instance *instance, uint32_t output,
                                                          struct dlcrt_object **object, struct dlcrt_error *error);
+
+/* ------------------------------------------------------------------------------------------------ state
+ * What is kept from run to run, such as the key-value cache of a decoder: all states of a module together, as one object. They have one
+ * length and one capacity. A run reads the entries [0, length) along each state's axis, writes some behind them in place, and, when it
+ * succeeds, makes the length longer by what it wrote. A run that fails or is stopped leaves the length, and with it the state, as it was.
+ * Instances of several functions of the module (prefill, decode) may be attached to one state; one run uses it at a time, and a second
+ * one, or a call of these functions meanwhile, fails with DLCRT_ERROR_BUSY. */
+struct dlcrt_state_options {
+  uint32_t struct_size;
+  uint32_t dim_count;               /* of the arrays */
+  const char *const *dim_names;     /* values for the symbols of the states' dims beside the capacity: */
+  const int64_t *dim_values;        /*   every one that dlcrt_module_state_symbol names, such as "batch" */
+  int64_t capacity;                 /* entries for which there is memory */
+  const struct dlcrt_allocator *allocator; /* copied; NULL = malloc */
+};
+
+/* Length 0. On success *state is owned by the caller: dlcrt_state_destroy. The memory is zero. */
+DLCRT_API enum dlcrt_status dlcrt_state_create(struct dlcrt_module *module, const struct dlcrt_state_options *options,
+                                               struct dlcrt_state **state, struct dlcrt_error *error);
+/* Gives up the caller's hold; instances that it is attached to keep it. NULL is allowed. */
+DLCRT_API void dlcrt_state_destroy(struct dlcrt_state *state);
+
+/* Entries that are there, entries that there is room for, and bytes of memory; 0 for NULL. */
+DLCRT_API int64_t dlcrt_state_length(const struct dlcrt_state *state);
+DLCRT_API int64_t dlcrt_state_capacity(const struct dlcrt_state *state);
+DLCRT_API uint64_t dlcrt_state_bytes(const struct dlcrt_state *state);
+
+/* Forgets entries from the end (0: all), or counts in what was written behind the present end. */
+DLCRT_API enum dlcrt_status dlcrt_state_set_length(struct dlcrt_state *state, int64_t length, struct dlcrt_error *error);
+/* Length 0. */
+DLCRT_API enum dlcrt_status dlcrt_state_reset(struct dlcrt_state *state, struct dlcrt_error *error);
+/* Makes the capacity at least so large, by copying what is there into new memory. Views of the old one end. */
+DLCRT_API enum dlcrt_status dlcrt_state_grow(struct dlcrt_state *state, int64_t capacity, struct dlcrt_error *error);
+
+/* The entries that are there of state number `index`, in place: `tensor` gets data, dtype, rank, dims and strides, the last two in the
+ * caller's arrays of as many entries as the rank. Valid until the next run, set_length, grow or destroy; may be written through. */
+DLCRT_API enum dlcrt_status dlcrt_state_view(const struct dlcrt_state *state, uint32_t index, struct dlcrt_tensor *tensor,
+                                             int64_t *dims, int64_t *strides, struct dlcrt_error *error);
+/* Copies entries [first, first + n) of a state to or from a tensor (of any strides) that has n of them along the state's axis and the
+ * state's other dims. What is read must be there; what is written must be within the capacity, and does not change the length. */
+DLCRT_API enum dlcrt_status dlcrt_state_read(struct dlcrt_state *state, uint32_t index, int64_t first,
+                                             const struct dlcrt_tensor *tensor, struct dlcrt_error *error);
+DLCRT_API enum dlcrt_status dlcrt_state_write(struct dlcrt_state *state, uint32_t index, int64_t first,
+                                              const struct dlcrt_tensor *tensor, struct dlcrt_error *error);
 
 /* ------------------------------------------------------------------------------------------------ thread pool
  * A library of its own, libdlcrt_pool.a (libdlcrt.so contains it). Any number of instances may use one pool, also at once.

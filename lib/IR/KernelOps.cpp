@@ -6,6 +6,7 @@
 #include "dlcrt/kernel_abi.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -167,6 +168,54 @@ FailureOr<SmallVector<Value>> KernelScanOp::decompose(OpBuilder &b) {
     return loop.getResult(0);
   };
   return SmallVector<Value>{nest(b, 0, getInit())};
+}
+
+//===----------------------------------------------------------------------===//
+// Append: tiled along all axes of what is appended.
+//===----------------------------------------------------------------------===//
+
+SmallVector<utils::IteratorType> KernelAppendOp::getLoopIteratorTypes() {
+  return SmallVector<utils::IteratorType>(cast<RankedTensorType>(getX().getType()).getRank(),
+                                          utils::IteratorType::parallel);
+}
+
+SmallVector<Range> KernelAppendOp::getIterationDomain(OpBuilder &b) {
+  SmallVector<Range> domain;
+  for (OpFoldResult size : tensor::getMixedSizes(b, getLoc(), getX()))
+    domain.push_back({b.getIndexAttr(0), size, b.getIndexAttr(1)});
+  return domain;
+}
+
+LogicalResult KernelAppendOp::getResultTilePosition(OpBuilder &b, unsigned, ArrayRef<OpFoldResult> offsets,
+                                                    ArrayRef<OpFoldResult> sizes,
+                                                    SmallVector<OpFoldResult> &resultOffsets,
+                                                    SmallVector<OpFoldResult> &resultSizes) {
+  resultOffsets.assign(offsets.begin(), offsets.end());
+  resultSizes.assign(sizes.begin(), sizes.end());
+  AffineExpr sum = b.getAffineDimExpr(0) + b.getAffineDimExpr(1);
+  resultOffsets[getAxis()] =
+      affine::makeComposedFoldedAffineApply(b, getLoc(), sum, {offsets[getAxis()], OpFoldResult(getOffset())});
+  return success();
+}
+
+FailureOr<TilingResult> KernelAppendOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets,
+                                                               ArrayRef<OpFoldResult> sizes) {
+  SmallVector<OpFoldResult> at, size, strides(offsets.size(), b.getIndexAttr(1));
+  if (failed(getResultTilePosition(b, 0, offsets, sizes, at, size)))
+    return failure();
+  auto x = tensor::ExtractSliceOp::create(b, getLoc(), getX(), offsets, sizes, strides);
+  auto init = tensor::ExtractSliceOp::create(b, getLoc(), getInit(), at, size, strides);
+  auto copy = linalg::CopyOp::create(b, getLoc(), x.getResult(), init.getResult());
+  return TilingResult{{copy}, {copy.getResult(0)}, {x, init}};
+}
+
+FailureOr<SmallVector<Value>> KernelAppendOp::decompose(OpBuilder &b) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, getLoc(), getX());
+  SmallVector<OpFoldResult> at(sizes.size(), b.getIndexAttr(0)), strides(sizes.size(), b.getIndexAttr(1));
+  at[getAxis()] = getOffset();
+  auto init = tensor::ExtractSliceOp::create(b, getLoc(), getInit(), at, sizes, strides);
+  Value copy = linalg::CopyOp::create(b, getLoc(), getX(), init.getResult()).getResult(0);
+  return SmallVector<Value>{tensor::InsertSliceOp::create(b, getLoc(), copy, getInit(), at, sizes, strides)};
 }
 
 //===----------------------------------------------------------------------===//

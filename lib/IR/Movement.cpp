@@ -124,6 +124,61 @@ FailureOr<SmallVector<Value>> ConcatOp::lower(LowerContext &context) {
 }
 
 //===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+Form AppendOp::form() { return Form::Lower; }
+Role AppendOp::role() { return Role::Movement; }
+
+LogicalResult AppendOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> state = context.dims(0), x = context.dims(1);
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  if (state.size() != x.size() || context.elementType(0) != context.elementType(1))
+    return context.emitError() << "what is appended has " << x.size() << " axes of " << context.elementType(1)
+                               << ", the state " << state.size() << " of " << context.elementType(0);
+  for (size_t d = 0; d != x.size(); ++d)
+    if (static_cast<int64_t>(d) != *axis &&
+        failed(context.requireEqual(state[d], x[d],
+                                    "the state and what is appended differ on axis " + Twine(d) + ": {0} and {1}")))
+      return failure();
+  context.setResult(0, context.elementType(0), state);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> AppendOp::lower(LowerContext &context) {
+  // The destination is the state's memory: outline-kernels sees to that.
+  Value init = context.empty(context.resultType());
+  auto append = KernelAppendOp::create(context.b(), getLoc(), init.getType(), context.operand(1), init,
+                                       context.dim(getOffset()), getAxis());
+  return SmallVector<Value>{append.getResult()};
+}
+
+Form PrefixOp::form() { return Form::Lower; }
+Role PrefixOp::role() { return Role::Movement; }
+
+LogicalResult PrefixOp::shape(ShapeContext &context) {
+  FailureOr<int64_t> axis = context.normalizeAxis(getAxis(), context.rank(0), "axis");
+  if (failed(axis))
+    return failure();
+  setAxis(*axis);
+  SmallVector<DimExpr> dims = context.dims(0);
+  dims[*axis] = getLength();
+  context.setResult(0, context.elementType(0), dims);
+  return success();
+}
+
+bool PrefixOp::isRemap() { return true; }
+
+Value PrefixOp::element(OpBuilder &b, ValueRange indices, ElementReader read, llvm::function_ref<Value(DimExpr)>) { return read(b, 0, indices); }
+
+FailureOr<SmallVector<Value>> PrefixOp::lower(LowerContext &context) {
+  return SmallVector<Value>{lowerRemap(context, cast<DlcOp>(getOperation()))};
+}
+
+//===----------------------------------------------------------------------===//
 // Indices that are data
 //===----------------------------------------------------------------------===//
 

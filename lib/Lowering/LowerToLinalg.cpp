@@ -3,6 +3,7 @@
 
 #include "dlc/IR/KernelOps.h"
 #include "dlc/IR/LowerContext.h"
+#include "dlc/IR/Movement.h"
 #include "dlc/IR/ShapeContext.h"
 #include "dlc/Lowering/Passes.h"
 #include "dlc/Plan/Plan.h"
@@ -133,6 +134,8 @@ LogicalResult KernelLowering::run() {
     yielded.push_back(tensors[result]);
   if (isRowWise) {
     domain = dimsOf((*llvm::find_if(ops, [](DlcOp op) { return rowAxesOf(op) > 0; }))->getResult(0).getType());
+  } else if (auto append = results.front().getDefiningOp<AppendOp>()) { // loops over what is written
+    domain = storageDims(cast<RankedTensorType>(append.getX().getType()));
   } else {
     findDomain(yielded, storageDims(cast<RankedTensorType>(results.front().getType())));
   }

@@ -73,7 +73,7 @@ public:
     for (Operation &op : llvm::make_early_inc_range(block)) {
       if (auto launch = dyn_cast<plan::LaunchOp>(op)) {
         add(groups, launch);
-      } else if (!isa<plan::ConstOp, plan::SlotOp, plan::ViewOp, plan::InputOp, plan::OutputOp>(op)) {
+      } else if (!isa<plan::ConstOp, plan::SlotOp, plan::ViewOp, plan::InputOp, plan::OutputOp, plan::StateOp>(op)) {
         flush(); // checks and reads stand before what relies on them; copies and fills work on memory
         for (Region &region : op.getRegions())
           for (Block &inner : region)

@@ -95,13 +95,14 @@ private:
   unsigned &nextKernel;
   plan::FuncOp planFunction;
   DenseMap<Value, Value> buffers;           // tensor -> buffer register
+  DenseSet<Value> states;                   // registers of states
   llvm::MapVector<Attribute, Value> constants; // one register a constant
   llvm::StringSet<> symbols;                // known at this point of the plan
   SmallVector<CheckOp> checks;              // waiting for their symbols
 };
 
 LogicalResult Outliner::run() {
-  SmallVector<Attribute> inputs, outputs;
+  SmallVector<Attribute> inputs, outputs, stateAttrs;
   for (BlockArgument argument : function.getArguments()) {
     auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -109,9 +110,27 @@ LogicalResult Outliner::run() {
       return function.emitError() << "argument " << argument.getArgNumber() << " has no name or no ranked type";
     for (DimExpr dim : dimsOf(type))
       forEachSymbol(dim, [&](StringRef symbol) { symbols.insert(symbol); });
-    inputs.push_back(plan::ValueAttr::get(context, name, type, function.getArgAttr(argument.getArgNumber(), kDefaultAttr)));
+    if (auto axis = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kStateAttr))
+      stateAttrs.push_back(plan::StateAttr::get(context, name, type, axis.getInt()));
+    else
+      inputs.push_back(
+          plan::ValueAttr::get(context, name, type, function.getArgAttr(argument.getArgNumber(), kDefaultAttr)));
+  }
+  plan::LengthAttr length;
+  if (!stateAttrs.empty()) {
+    auto given = function->getAttrOfType<DictionaryAttr>(kLengthAttr);
+    auto symbol = given ? given.getAs<StringAttr>(kLengthSymbol) : StringAttr(),
+         capacity = given ? given.getAs<StringAttr>(kLengthCapacity) : StringAttr();
+    auto growth = given ? given.getAs<DimExprAttr>(kLengthGrowth) : DimExprAttr();
+    if (!symbol || !capacity || !growth)
+      return function.emitError() << "it has arguments that are state, and no " << kLengthAttr
+                                  << " that says how long they are";
+    length = plan::LengthAttr::get(context, symbol, capacity, growth);
+    symbols.insert(symbol.getValue());
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    if (function.getResultAttr(i, kStateOfAttr))
+      continue;
     auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
     if (!name || !isa<RankedTensorType>(type))
       return function.emitError() << "result " << i << " has no name or no ranked type";
@@ -119,11 +138,19 @@ LogicalResult Outliner::run() {
   }
   auto symbolInfos = function->getAttrOfType<ArrayAttr>(kSymbolsAttr);
   builder.setInsertionPoint(function);
-  planFunction = plan::FuncOp::create(builder, function.getLoc(), function.getSymName(), builder.getArrayAttr(inputs),
-                                      builder.getArrayAttr(outputs), symbolInfos ? symbolInfos : builder.getArrayAttr({}));
+  planFunction =
+      plan::FuncOp::create(builder, function.getLoc(), function.getSymName(), builder.getArrayAttr(inputs),
+                           builder.getArrayAttr(outputs), symbolInfos ? symbolInfos : builder.getArrayAttr({}),
+                           stateAttrs.empty() ? ArrayAttr() : builder.getArrayAttr(stateAttrs), length);
   builder.createBlock(&planFunction.getBody());
-  for (BlockArgument argument : function.getArguments())
-    buffers[argument] = plan::InputOp::create(builder, argument.getLoc(), plan::BufferType::get(context), argument.getArgNumber());
+  unsigned nextInput = 0, nextState = 0;
+  for (BlockArgument argument : function.getArguments()) {
+    Type type = plan::BufferType::get(context);
+    if (function.getArgAttr(argument.getArgNumber(), kStateAttr))
+      states.insert(buffers[argument] = plan::StateOp::create(builder, argument.getLoc(), type, nextState++));
+    else
+      buffers[argument] = plan::InputOp::create(builder, argument.getLoc(), type, nextInput++);
+  }
   return visitAll(function.getBody().front());
 }
 
@@ -232,7 +259,18 @@ LogicalResult Outliner::outline(GroupOp group) {
     if (!sources.back())
       return mlir::emitError(loc) << "an operand of this group has no buffer";
   }
-  for (Value result : group.getResults()) {
+  auto yielded = cast<YieldOp>(group.getBody().front().getTerminator()).getValues();
+  for (auto [result, inner] : llvm::zip_equal(group.getResults(), yielded)) {
+    if (auto append = inner.getDefiningOp<AppendOp>()) {
+      // In place: the kernel writes into the state itself, and only where the state holds nothing yet. So what it held
+      // before stays, and whoever reads that may do so before or behind. (The state is an operand as well, which the
+      // kernel does not look at.)
+      destinations.push_back(bufferOf(append.getState()));
+      if (!states.contains(destinations.back()))
+        return append.emitError() << "what it extends is no state of the function";
+      buffers[result] = destinations.back();
+      continue;
+    }
     DimExpr bytes = bytesOrError(cast<RankedTensorType>(result.getType()), loc);
     if (!bytes)
       return failure();
@@ -306,11 +344,20 @@ LogicalResult Outliner::outline(IfOp op) {
 }
 
 LogicalResult Outliner::writeOutputs(func::ReturnOp op) {
+  unsigned next = 0;
   for (auto [i, value] : llvm::enumerate(op.getOperands())) {
     auto type = cast<RankedTensorType>(value.getType());
     Value buffer = bufferOf(value);
     if (!buffer)
       return op.emitError() << "result " << i << " has no buffer";
+    if (auto argument = function.getResultAttrOfType<IntegerAttr>(i, kStateOfAttr)) {
+      auto index = argument.getValue().getZExtValue();
+      if (index >= function.getNumArguments() || buffers.lookup(function.getArgument(index)) != buffer ||
+          !states.contains(buffer))
+        return op.emitError() << "result " << i << " is not what a state holds after the run";
+      continue; // it is there already
+    }
+    unsigned number = next++;
     DimExpr bytes = bytesOrError(type, op.getLoc());
     if (!bytes)
       return failure();
@@ -318,7 +365,8 @@ LogicalResult Outliner::writeOutputs(func::ReturnOp op) {
     for (DimExpr dim : dimsOf(type))
       dims.push_back(dim);
     auto makeOutput = [&](OpBuilder &at) {
-      return plan::OutputOp::create(at, op.getLoc(), plan::BufferType::get(context), i, at.getArrayAttr(dims), bytes);
+      return plan::OutputOp::create(at, op.getLoc(), plan::BufferType::get(context), number, at.getArrayAttr(dims),
+                                    bytes);
     };
     // A value of its own is computed where the output belongs; one that is an input, a constant or another output is copied.
     if (auto slot = buffer.getDefiningOp<plan::SlotOp>()) {

@@ -36,6 +36,8 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     break;
   case Phase::Clean:
     pm.addNestedPass<func::FuncOp>(createInferShapes());
+    if (!options.state.empty())
+      pm.addPass(createBindState({options.state}));
     pm.addNestedPass<func::FuncOp>(createSimplify());
     pm.addNestedPass<func::FuncOp>(createExpandOps());
     if (options.evaluator)

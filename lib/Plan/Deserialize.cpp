@@ -127,6 +127,8 @@ private:
   /// All nodes of a pool as expressions.
   SmallVector<DimExpr> expressions(ArrayRef<dlcrt_expr_node> nodes, llvm::function_ref<std::string(int64_t)> symbolName);
   plan::ValueAttr value(uint32_t number);
+  std::pair<ArrayAttr, plan::LengthAttr> statesOf(uint32_t function,
+                                                  llvm::function_ref<std::string(int64_t)> functionSymbol);
   void block(const Section &code, OpBuilder &b);
   void instruction(const Section &code, const dlcrt_instr &head, OpBuilder &b);
 
@@ -176,12 +178,18 @@ private:
   SmallVector<dlcrt_value_desc> values;
   SmallVector<dlcrt_expr_node> functionNodes;
   SmallVector<uint32_t> dims;
+  SmallVector<dlcrt_state_desc> states;
+  SmallVector<dlcrt_symbol_desc> stateSymbols;
+  SmallVector<dlcrt_state_function> stateFunctions;
+  SmallVector<dlcrt_expr_node> stateNodes;
+  SmallVector<uint32_t> stateDims, stateNumbers;
   SmallVector<dlcrt_kernel_desc> kernels;
   SmallVector<dlcrt_constant> constants;
   // The plan being read.
   const dlcrt_variant_desc *current = nullptr;
   SmallVector<DimExpr> registers;
   DenseMap<uint32_t, Value> buffers;
+  SmallVector<uint32_t> ownStates; // the function's, by the module's numbers
   llvm::function_ref<std::string(int64_t)> symbolName;
 };
 
@@ -286,6 +294,13 @@ void ModuleReader::instruction(const Section &code, const dlcrt_instr &head, OpB
   case DLCRT_OP_INPUT: {
     auto i = code.get<dlcrt_instr_input>(0);
     buffers[i.buffer] = plan::InputOp::create(b, loc, bufferType, i.input);
+    return;
+  }
+  case DLCRT_OP_STATE: {
+    auto i = code.get<dlcrt_instr_state>(0);
+    auto *found = llvm::find(ownStates, i.state);
+    isBad |= found == ownStates.end();
+    buffers[i.buffer] = plan::StateOp::create(b, loc, bufferType, found - ownStates.begin());
     return;
   }
   case DLCRT_OP_OUTPUT: {
@@ -434,6 +449,36 @@ plan::ValueAttr ModuleReader::value(uint32_t number) {
   return plan::ValueAttr::get(&context, builder.getStringAttr(strings.string(desc.name)), boundaryType(shape, type(desc.dtype).getValue()), defaultValue);
 }
 
+/// What the function does with states, its own numbers of which go into `ownStates`; nulls where there are none.
+/// `registers` are FUNCTIONS'.
+std::pair<ArrayAttr, plan::LengthAttr> ModuleReader::statesOf(uint32_t function,
+                                                              llvm::function_ref<std::string(int64_t)> functionSymbol) {
+  ownStates.clear();
+  auto *use = llvm::find_if(stateFunctions, [&](const dlcrt_state_function &use) { return use.function == function; });
+  if (use == stateFunctions.end())
+    return {};
+  auto stateSymbol = [&](int64_t number) {
+    return strings.string(pick<dlcrt_symbol_desc>(stateSymbols, static_cast<uint64_t>(number)).name).str();
+  };
+  SmallVector<DimExpr> nodes = expressions(stateNodes, stateSymbol);
+  SmallVector<Attribute> list;
+  for (uint64_t k = 0; k < use->state_count && !isBad; ++k) {
+    ownStates.push_back(pick<uint32_t>(stateNumbers, uint64_t(use->first_state) + k));
+    auto desc = pick<dlcrt_state_desc>(states, ownStates.back());
+    SmallVector<DimExpr> shape;
+    for (uint64_t d = 0; d < desc.rank && d < DLCRT_MAX_RANK && !isBad; ++d)
+      shape.push_back(pick<DimExpr>(nodes, pick<uint32_t>(stateDims, uint64_t(desc.first_dim) + d)));
+    if (!isBad)
+      list.push_back(plan::StateAttr::get(&context, builder.getStringAttr(strings.string(desc.name)),
+                                          tensorType(shape, type(desc.dtype).getValue()), desc.axis));
+  }
+  if (isBad)
+    return {};
+  auto length = plan::LengthAttr::get(&context, builder.getStringAttr(functionSymbol(use->length_symbol)),
+                                      builder.getStringAttr(stateSymbol(0)), reg(use->growth));
+  return {builder.getArrayAttr(list), length};
+}
+
 OwningOpRef<ModuleOp> ModuleReader::variant(const dlcrt_variant_desc &desc) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   (*module)->setAttr(plan::kTargetAttr, builder.getStringAttr(strings.string(desc.target)));
@@ -464,10 +509,11 @@ OwningOpRef<ModuleOp> ModuleReader::variant(const dlcrt_variant_desc &desc) {
     infos.push_back(SymbolInfoAttr::get(&context, strings.string(symbol.name), symbol.min, symbol.max, symbol.divisor,
                                         symbol.flags & DLCRT_SYMBOL_ANONYMOUS));
   }
+  auto [stateList, length] = statesOf(desc.function, functionSymbol);
   if (isBad)
     return module;
-  auto func = plan::FuncOp::create(b, b.getUnknownLoc(), strings.string(function.name), b.getArrayAttr(inputs), b.getArrayAttr(outputs),
-                                   b.getArrayAttr(infos));
+  auto func = plan::FuncOp::create(b, b.getUnknownLoc(), strings.string(function.name), b.getArrayAttr(inputs),
+                                   b.getArrayAttr(outputs), b.getArrayAttr(infos), stateList, length);
   b.createBlock(&func.getBody());
   Section text = plans.slice(desc.plan_offset, desc.plan_bytes);
   auto header = text.get<dlcrt_plan_header>(0);
@@ -509,6 +555,17 @@ llvm::Expected<SmallVector<OwningOpRef<ModuleOp>>> ModuleReader::read() {
   take(functionBytes, at, values, counts.value_count);
   take(functionBytes, at, functionNodes, counts.expr_count);
   take(functionBytes, at, dims, counts.dim_count);
+  if (sections.contains(DLCRT_SECTION_STATE)) {
+    const Section &stateBytes = sections[DLCRT_SECTION_STATE];
+    auto stateCounts = stateBytes.get<dlcrt_states_header>(0);
+    at = sizeof(stateCounts);
+    take(stateBytes, at, states, stateCounts.state_count);
+    take(stateBytes, at, stateSymbols, stateCounts.symbol_count);
+    take(stateBytes, at, stateFunctions, stateCounts.function_count);
+    take(stateBytes, at, stateNodes, stateCounts.expr_count);
+    take(stateBytes, at, stateDims, stateCounts.dim_count);
+    take(stateBytes, at, stateNumbers, stateCounts.number_count);
+  }
   const Section &variantBytes = sections[DLCRT_SECTION_VARIANTS];
   auto variantCounts = variantBytes.get<dlcrt_variants_header>(0);
   SmallVector<dlcrt_variant_desc> variants;

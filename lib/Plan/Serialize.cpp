@@ -123,6 +123,11 @@ public:
   llvm::StringMap<int64_t> symbols;
   SmallVector<dlcrt_expr_node> nodes;
 
+  /// Other symbols from here on; nodes that are there stay.
+  void start() {
+    symbols.clear();
+    indices.clear();
+  }
   std::optional<uint32_t> find(DimExpr e) const {
     auto found = indices.find(e);
     return found == indices.end() ? std::nullopt : std::optional<uint32_t>(found->second);
@@ -181,6 +186,8 @@ private:
   llvm::Expected<uint32_t> constant(Attribute value);
   llvm::Error function(plan::FuncOp op);
   llvm::Error variant(ModuleOp module);
+  llvm::Error states(plan::FuncOp op, uint32_t number);
+  Bytes stateSection();
   uint32_t debugEntry(Location loc);
   void emit(llvm::raw_ostream &os);
 
@@ -192,6 +199,20 @@ private:
   SmallVector<uint32_t> dims;
   ExprPool functionPool;
   llvm::StringMap<uint32_t> functionNumbers;
+  // States.
+  plan::LengthAttr length; // of the first function that has some
+  SmallVector<std::pair<plan::StateAttr, dlcrt_state_desc>> stateDescs;
+  llvm::StringMap<uint32_t> stateNumbers;
+  SmallVector<dlcrt_symbol_desc> stateSymbols;
+  SmallVector<StringRef> stateSymbolNames;
+  SmallVector<uint32_t> stateDims;
+  ExprPool statePool;
+  struct StateFunction {
+    dlcrt_state_function desc;
+    SmallVector<uint32_t> states;
+    llvm::StringMap<int64_t> symbols; // of the function
+  };
+  SmallVector<StateFunction> stateFunctions;
   // Variants.
   SmallVector<dlcrt_variant_desc> variantDescs;
   SmallVector<dlcrt_kernel_desc> kernels;
@@ -208,12 +229,18 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> debugNumbers;
 };
 
-/// Symbols of a function in the order of the module: those of the inputs' dims, as they appear.
+/// Symbols of a function in the order of the module: those of the inputs' dims, as they appear, then those of its
+/// states.
 SmallVector<StringRef> symbolsOf(plan::FuncOp op) {
   llvm::SetVector<StringRef> names;
+  auto add = [&](DimExpr e) { forEachSymbol(e, [&](StringRef name) { names.insert(name); }); };
   for (auto input : op.getInputs().getAsRange<plan::ValueAttr>())
-    for (DimExpr dim : dimsOf(input.getType()))
-      forEachSymbol(dim, [&](StringRef name) { names.insert(name); });
+    llvm::for_each(dimsOf(input.getType()), add);
+  if (op.getStates())
+    for (auto state : op.getStates()->getAsRange<plan::StateAttr>())
+      llvm::for_each(dimsOf(state.getType()), add);
+  if (plan::LengthAttr length = op.getLengthAttr())
+    names.insert(length.getSymbol().getValue());
   return names.takeVector();
 }
 
@@ -224,7 +251,7 @@ llvm::Error ModuleWriter::function(plan::FuncOp op) {
   dlcrt_function_desc desc = {};
   desc.name = strings.add(op.getSymName());
   desc.first_symbol = symbols.size();
-  functionPool.symbols.clear();
+  functionPool.start();
   for (StringRef name : symbolsOf(op)) {
     dlcrt_symbol_desc symbol = {strings.add(name), 0, 0, INT64_MAX, 1};
     for (auto info : op.getSymbols().getAsRange<SymbolInfoAttr>())
@@ -274,7 +301,88 @@ llvm::Error ModuleWriter::function(plan::FuncOp op) {
       return error;
   desc.output_count = values.size() - desc.first_output;
   functions.push_back(desc);
+  return op.getStates() ? states(op, functions.size() - 1) : llvm::Error::success();
+}
+
+/// The states of a function, whose symbols are those of the pool now. Functions share a state of one name.
+llvm::Error ModuleWriter::states(plan::FuncOp op, uint32_t number) {
+  plan::LengthAttr own = op.getLengthAttr();
+  if (!own)
+    return failed("function '" + op.getSymName() + "' has states, but not how long they are");
+  if (length && (length.getSymbol() != own.getSymbol() || length.getCapacity() != own.getCapacity()))
+    return failed("the states of function '" + op.getSymName() + "' grow along '" + own.getSymbol().getValue() +
+                  "', those of another along '" + length.getSymbol().getValue() + "'");
+  auto addSymbol = [&](StringRef name) {
+    if (!statePool.symbols.try_emplace(name, stateSymbolNames.size()).second)
+      return;
+    stateSymbolNames.push_back(name);
+    stateSymbols.push_back(symbols[functions[number].first_symbol + functionPool.symbols.lookup(name)]);
+  };
+  if (!length)
+    addSymbol(own.getCapacity()); // the first of all
+  length = own;
+  StateFunction &use = stateFunctions.emplace_back();
+  use.symbols = functionPool.symbols;
+  use.desc.function = number;
+  use.desc.length_symbol = functionPool.symbols.lookup(own.getSymbol());
+  use.desc.growth = functionPool.add(own.getGrowth());
+  if (use.desc.growth == DLCRT_NONE)
+    return failed("'" + toString(own.getGrowth()) + "', by which states of function '" + op.getSymName() +
+                  "' grow, needs a symbol of no input");
+  for (auto state : op.getStates()->getAsRange<plan::StateAttr>()) {
+    auto [known, isNew] = stateNumbers.try_emplace(state.getName(), stateDescs.size());
+    use.states.push_back(known->second);
+    if (!isNew) {
+      if (stateDescs[known->second].first != state)
+        return failed("state '" + state.getName().getValue() + "' has another type in function '" + op.getSymName() +
+                      "' than in one before it");
+      continue;
+    }
+    std::optional<int32_t> dtype = dtypeOf(state.getType().getElementType());
+    SmallVector<DimExpr> all = dimsOf(state.getType());
+    if (!dtype || isSubByte(state.getType().getElementType()) || state.getAxis() < 0 ||
+        state.getAxis() >= static_cast<int64_t>(all.size()))
+      return failed("state '" + state.getName().getValue() +
+                    "' has an element type or an axis that a state cannot have");
+    dlcrt_state_desc desc = {strings.add(state.getName()),           static_cast<uint32_t>(*dtype),
+                             static_cast<uint32_t>(all.size()),      static_cast<uint32_t>(stateDims.size()),
+                             static_cast<uint32_t>(state.getAxis()), 0};
+    for (DimExpr dim : all) {
+      forEachSymbol(dim, addSymbol);
+      stateDims.push_back(statePool.add(dim));
+    }
+    stateDescs.push_back({state, desc});
+  }
   return llvm::Error::success();
+}
+
+Bytes ModuleWriter::stateSection() {
+  Bytes bytes;
+  SmallVector<uint32_t> numbers;
+  for (StateFunction &use : stateFunctions) {
+    use.desc.first_symbol = numbers.size();
+    for (StringRef name : stateSymbolNames) {
+      auto found = use.symbols.find(name);
+      numbers.push_back(found == use.symbols.end() ? DLCRT_NONE : found->second);
+    }
+    use.desc.first_state = numbers.size();
+    use.desc.state_count = use.states.size();
+    llvm::append_range(numbers, use.states);
+  }
+  bytes.append(dlcrt_states_header{static_cast<uint32_t>(stateDescs.size()), static_cast<uint32_t>(stateSymbols.size()),
+                                   static_cast<uint32_t>(stateFunctions.size()),
+                                   static_cast<uint32_t>(statePool.nodes.size()),
+                                   static_cast<uint32_t>(stateDims.size()), static_cast<uint32_t>(numbers.size())});
+  for (const auto &[attribute, desc] : stateDescs)
+    bytes.append(desc);
+  bytes.appendAll(ArrayRef(stateSymbols));
+  for (const StateFunction &use : stateFunctions)
+    bytes.append(use.desc);
+  bytes.appendAll(ArrayRef(statePool.nodes));
+  bytes.appendAll(ArrayRef(stateDims));
+  bytes.appendAll(ArrayRef(numbers));
+  bytes.align(8);
+  return bytes;
 }
 
 llvm::Expected<uint32_t> ModuleWriter::constant(Attribute value) {
@@ -418,6 +526,12 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
     whole(DLCRT_OP_CONST, dlcrt_instr_const{{}, define(i.getBuffer()), *number, static_cast<uint32_t>(i.getDevice()), 0});
   } else if (auto i = dyn_cast<plan::InputOp>(inner)) {
     whole(DLCRT_OP_INPUT, dlcrt_instr_input{{}, define(i.getBuffer()), static_cast<uint32_t>(i.getIndex())});
+  } else if (auto i = dyn_cast<plan::StateOp>(inner)) {
+    ArrayAttr states = op.getStatesAttr();
+    if (!states || i.getIndex() >= states.size())
+      return failed("function '" + op.getSymName() + "' has no state " + Twine(i.getIndex()));
+    uint32_t number = module.stateNumbers.lookup(cast<plan::StateAttr>(states[i.getIndex()]).getName());
+    whole(DLCRT_OP_STATE, dlcrt_instr_state{{}, define(i.getBuffer()), number});
   } else if (auto i = dyn_cast<plan::OutputOp>(inner)) {
     auto dims = llvm::to_vector(i.getDims().getAsRange<DimExpr>());
     uint64_t at = start(DLCRT_OP_OUTPUT, dlcrt_instr_output{{}, define(i.getBuffer()), static_cast<uint32_t>(i.getIndex()), expr(i.getBytes()),
@@ -600,7 +714,7 @@ llvm::Error ModuleWriter::write(ArrayRef<ModuleOp> variants, llvm::raw_ostream &
 }
 
 void ModuleWriter::emit(llvm::raw_ostream &os) {
-  Bytes functionBytes, variantBytes, constTable, debugBytes;
+  Bytes functionBytes, variantBytes, constTable, debugBytes, stateBytes = stateSection();
   functionBytes.append(dlcrt_functions_header{static_cast<uint32_t>(functions.size()), static_cast<uint32_t>(symbols.size()),
                                               static_cast<uint32_t>(values.size()), static_cast<uint32_t>(dims.size()),
                                               static_cast<uint32_t>(functionPool.nodes.size()), 0});
@@ -659,12 +773,15 @@ void ModuleWriter::emit(llvm::raw_ostream &os) {
     const Bytes *bytes; // null: the constants
     uint64_t alignment;
   };
-  const Section order[] = {{DLCRT_SECTION_STRINGS, &strings.bytes, 8},     {DLCRT_SECTION_FUNCTIONS, &functionBytes, 8},
-                           {DLCRT_SECTION_VARIANTS, &variantBytes, 8},     {DLCRT_SECTION_PLAN, &plans, 8},
-                           {DLCRT_SECTION_CONST_TABLE, &constTable, 8},    {DLCRT_SECTION_DEBUG, &debugBytes, 8},
-                           {DLCRT_SECTION_CODE, &code, DLCRT_CODE_ALIGNMENT}, {DLCRT_SECTION_CONST, nullptr, DLCRT_CONST_ALIGNMENT}};
+  SmallVector<Section> order = {
+      {DLCRT_SECTION_STRINGS, &strings.bytes, 8},        {DLCRT_SECTION_FUNCTIONS, &functionBytes, 8},
+      {DLCRT_SECTION_VARIANTS, &variantBytes, 8},        {DLCRT_SECTION_PLAN, &plans, 8},
+      {DLCRT_SECTION_CONST_TABLE, &constTable, 8},       {DLCRT_SECTION_DEBUG, &debugBytes, 8},
+      {DLCRT_SECTION_CODE, &code, DLCRT_CODE_ALIGNMENT}, {DLCRT_SECTION_CONST, nullptr, DLCRT_CONST_ALIGNMENT}};
+  if (!stateDescs.empty())
+    order.insert(order.begin() + 4, {DLCRT_SECTION_STATE, &stateBytes, 8});
   SmallVector<dlcrt_section> table;
-  uint64_t offset = sizeof(dlcrt_file_header) + std::size(order) * sizeof(dlcrt_section);
+  uint64_t offset = sizeof(dlcrt_file_header) + order.size() * sizeof(dlcrt_section);
   for (const Section &section : order) {
     offset = llvm::alignTo(offset, section.alignment);
     uint64_t size = section.bytes ? section.bytes->size() : constBytes;

@@ -398,19 +398,16 @@ void AttentionMatcher::groupQueries() {
 /// Where keys (or values) are the first ones of a longer axis (a cache with room for more), takes all of it. `axis` counts in the tensor.
 Value withCapacity(Value tensor, int64_t axis, OpBuilder &b) {
   auto renamed = tensor.getDefiningOp<ReshapeOp>();
-  auto slice = (renamed ? renamed.getX() : tensor).getDefiningOp<SliceOp>();
-  if (!slice || !slice.isRemap())
+  auto prefix = (renamed ? renamed.getX() : tensor).getDefiningOp<PrefixOp>();
+  if (!prefix)
     return tensor;
-  SmallVector<DimExpr> from = dimsOf(slice.getX().getType()), to = dimsOf(slice.getResult().getType()), dims = dimsOf(tensor.getType());
-  for (auto [start, step] : llvm::zip_equal(slice.getResolvedStarts()->getAsRange<DimExpr>(), slice.getResolvedSteps()->getAsRange<DimExpr>()))
-    if (!start.isConstant(0) || !step.isConstant(1))
-      return tensor;
+  SmallVector<DimExpr> from = dimsOf(prefix.getX().getType()), to = dimsOf(prefix.getResult().getType()), dims = dimsOf(tensor.getType());
   // The view may add a dim of 1.
   if (renamed) {
     size_t at = 0;
     while (at < to.size() && at < dims.size() && to[at] == dims[at])
       ++at;
-    if (dims.size() != to.size() + 1 || !dims[at].isConstant(1) || ArrayRef(dims).drop_front(at + 1) != ArrayRef(to).drop_front(at))
+    if (at == dims.size() || dims.size() != to.size() + 1 || !dims[at].isConstant(1) || ArrayRef(dims).drop_front(at + 1) != ArrayRef(to).drop_front(at))
       return tensor;
     to.insert(to.begin() + at, dims[at]);
     from.insert(from.begin() + at, dims[at]);
@@ -418,7 +415,7 @@ Value withCapacity(Value tensor, int64_t axis, OpBuilder &b) {
   for (size_t i = 0; i < to.size(); ++i)
     if (int64_t(i) != axis && from[i] != to[i])
       return tensor;
-  return reshapeTo(b, tensor.getLoc(), slice.getX(), tensorType(from, b.getF32Type()));
+  return reshapeTo(b, tensor.getLoc(), prefix.getX(), tensorType(from, b.getF32Type()));
 }
 
 /// Whether kernels can read the operands: vectors of a length that is known and small lie side by side.

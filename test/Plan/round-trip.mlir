@@ -52,3 +52,10 @@ plan.func @main inputs [#plan.value<"x", tensor<?x4xf32, #dlc.info<[b, 4]>>, den
   // CHECK: plan.return
   plan.return
 }
+
+// CHECK: plan.func @stateful inputs [] outputs [] symbols [] states [#plan.state<"s", tensor<?x4xf32, #dlc.info<[c, 4]>>, 0>] length <"n", "c", <step>> {
+// CHECK-NEXT: plan.state 0
+plan.func @stateful inputs [] outputs [] symbols [] states [#plan.state<"s", tensor<?x4xf32, #dlc.info<[c, 4]>>, 0>] length <"n", "c", <step>> {
+  %s = plan.state 0
+  plan.return
+}

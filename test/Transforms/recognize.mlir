@@ -57,17 +57,15 @@ func.func @weights_are_read(%q: tensor<4x8xf32>, %k: tensor<8x6xf32>, %v: tensor
 func.func @grouped(%q: tensor<1x9x?x64xf32, #dlc.info<[1, 9, s, 64]>>, %kcache: tensor<1x3x?x64xf32, #dlc.info<[1, 3, cap, 64]>>,
                    %vcache: tensor<1x3x?x64xf32, #dlc.info<[1, 3, cap, 64]>>) -> tensor<1x9x?x64xf32, #dlc.info<[1, 9, s, 64]>> {
   %zero = dlc.constant<dense<0.0> : tensor<f32>> : tensor<f32>
-  %begin = dlc.constant<dense<0> : tensor<1xi64>> : tensor<1xi64>
-  %end = dlc.from_dims [#dlc.dim<t>] : tensor<1xi64>
   %one = dlc.from_dims [#dlc.dim<1>, #dlc.dim<3>, #dlc.dim<1>, #dlc.dim<t>, #dlc.dim<64>] : tensor<5xi64>
   %wide = dlc.from_dims [#dlc.dim<1>, #dlc.dim<3>, #dlc.dim<3>, #dlc.dim<t>, #dlc.dim<64>] : tensor<5xi64>
   %flat = dlc.from_dims [#dlc.dim<1>, #dlc.dim<9>, #dlc.dim<t>, #dlc.dim<64>] : tensor<4xi64>
   %dims = dlc.from_dims [#dlc.dim<1>, #dlc.dim<9>, #dlc.dim<s>, #dlc.dim<1>] : tensor<4xi64>
-  %k0 = dlc.slice %kcache, %begin, %end {resolvedStarts = [#dlc.dim<0>, #dlc.dim<0>, #dlc.dim<0>, #dlc.dim<0>], resolvedSteps = [#dlc.dim<1>, #dlc.dim<1>, #dlc.dim<1>, #dlc.dim<1>]} : (tensor<1x3x?x64xf32, #dlc.info<[1, 3, cap, 64]>>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x?x64xf32, #dlc.info<[1, 3, t, 64]>>
+  %k0 = dlc.prefix %kcache {axis = 2 : i64, length = #dlc.dim<t>} : (tensor<1x3x?x64xf32, #dlc.info<[1, 3, cap, 64]>>) -> tensor<1x3x?x64xf32, #dlc.info<[1, 3, t, 64]>>
   %k1 = dlc.reshape %k0, %one {allowzero = true} : (tensor<1x3x?x64xf32, #dlc.info<[1, 3, t, 64]>>, tensor<5xi64>) -> tensor<1x3x1x?x64xf32, #dlc.info<[1, 3, 1, t, 64]>>
   %k2 = dlc.expand %k1, %wide : (tensor<1x3x1x?x64xf32, #dlc.info<[1, 3, 1, t, 64]>>, tensor<5xi64>) -> tensor<1x3x3x?x64xf32, #dlc.info<[1, 3, 3, t, 64]>>
   %k3 = dlc.reshape %k2, %flat {allowzero = true} : (tensor<1x3x3x?x64xf32, #dlc.info<[1, 3, 3, t, 64]>>, tensor<4xi64>) -> tensor<1x9x?x64xf32, #dlc.info<[1, 9, t, 64]>>
-  %v0 = dlc.slice %vcache, %begin, %end {resolvedStarts = [#dlc.dim<0>, #dlc.dim<0>, #dlc.dim<0>, #dlc.dim<0>], resolvedSteps = [#dlc.dim<1>, #dlc.dim<1>, #dlc.dim<1>, #dlc.dim<1>]} : (tensor<1x3x?x64xf32, #dlc.info<[1, 3, cap, 64]>>, tensor<1xi64>, tensor<1xi64>) -> tensor<1x3x?x64xf32, #dlc.info<[1, 3, t, 64]>>
+  %v0 = dlc.prefix %vcache {axis = 2 : i64, length = #dlc.dim<t>} : (tensor<1x3x?x64xf32, #dlc.info<[1, 3, cap, 64]>>) -> tensor<1x3x?x64xf32, #dlc.info<[1, 3, t, 64]>>
   %v1 = dlc.reshape %v0, %one {allowzero = true} : (tensor<1x3x?x64xf32, #dlc.info<[1, 3, t, 64]>>, tensor<5xi64>) -> tensor<1x3x1x?x64xf32, #dlc.info<[1, 3, 1, t, 64]>>
   %v2 = dlc.expand %v1, %wide : (tensor<1x3x1x?x64xf32, #dlc.info<[1, 3, 1, t, 64]>>, tensor<5xi64>) -> tensor<1x3x3x?x64xf32, #dlc.info<[1, 3, 3, t, 64]>>
   %v3 = dlc.reshape %v2, %flat {allowzero = true} : (tensor<1x3x3x?x64xf32, #dlc.info<[1, 3, 3, t, 64]>>, tensor<4xi64>) -> tensor<1x9x?x64xf32, #dlc.info<[1, 9, t, 64]>>

@@ -10,11 +10,15 @@ The models of block.py are compiled once, with dlc's own choice of targets. The 
 reference evaluator. What disagrees is refused; `dlc inspect` shows the plan that runs; compiling in two goes gives the same
 module at every phase, and so do two builds in different folders and with 1 and 2 compile threads.
 
+The caches of a small decoder become state, and what it says is the same as with a cache that is fed back; two models of it make one module,
+which is about as large as one of them.
+
 Graphs with If (branches.py) are run with each condition, and a small decoder with caches of several lengths.
 
 Of the real models (zoo.py), MiniLM-L6 is compiled once and run at batch 1 and 3 and sequence 1, 7 and 128 with each variant; on 1 and on 2
 threads it gives the same bits. MiniLM-L6 as ONNX Runtime's optimizer writes it, and out of its fused operators (fused.py), gives the same as by
-itself; with --all SmolLM2 too. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known. And nothing is left
+itself; with --all SmolLM2 too. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known; with its cache as
+state, prefill and decode as two functions of one module, it says the same. And nothing is left
 behind phase clean which only computes a shape; of SmolLM2 that is asked with --all too.
 
 Then attention in random forms (attention.py), and random graphs (random_graphs.py): 60 seeds, 1,000 with --all. Fused and unfused, the static and the symbolic form of each must give the same (bit for bit, but where sums
@@ -62,6 +66,9 @@ RTOL, ATOL = 1e-4, 2e-5
 MINILM_BATCHES, MINILM_LIMIT = (1, 3), 1e-4
 SMOLLM_LIMIT = 1e-3
 SMOLLM_STEPS = 4
+# Between a cache that is fed back and one that is state: only where it is read from differs.
+STATE_LIMIT = 1e-5
+STEPS = (5, 1, 1, 3, 1)  # tokens of runs that follow each other
 # What is read, and how it goes on.
 PROMPTS = [
     ("The", ""),
@@ -380,6 +387,157 @@ def test_smollm2(bench):
             raise Failed(f"'{prompt}' goes on with '{vocabulary.decode(said)}', not '{continuation}'")
 
 
+def empty_cache(batch):
+    return {f"past_{kind}.{layer}": np.empty((batch, decoder.KV_HEADS, 0, decoder.SIZE), np.float32) for layer in range(decoder.LAYERS) for kind in "kv"}
+
+
+def following(outputs):
+    """The cache that the next run takes, of the outputs by name."""
+    return {name.replace("present", "past"): value for name, value in outputs.items() if name.startswith("present")}
+
+
+def one_token(model):
+    """The same decoder, for runs of one token each."""
+    for value in (*model.graph.input[:2], model.graph.output[0]):
+        value.type.tensor_type.shape.dim[1].dim_value = 1
+    return model
+
+
+def check_state(state, cache, where):
+    for name, want in cache.items():
+        check_apart(state.read(name), want, STATE_LIMIT, f"{where}, state '{name}'")
+
+
+def test_state(pattern):
+    """A decoder whose cache is state says what the same one says whose cache is fed back to it."""
+
+    def test(bench):
+        model = decoder.decoder()
+        plain = bench.instance_of(model)
+        module = bench.compile(bench.folder / "model.onnx", "--target", "cpu:host", "--state", pattern)
+        (function,) = module.functions
+        if {value.name for value in function.inputs} != {"input_ids", "position_ids"} or [value.name for value in function.outputs] != ["logits"]:
+            raise Failed(f"states are part of the signature: {function}")
+        if function.states != 2 * decoder.LAYERS or (function.length, function.capacity) != ("past", "past_capacity"):
+            raise Failed(f"the function's states: {function}")
+        for batch in (1, 2):
+            state = bench.dlcrt.State(module, capacity=sum(STEPS), dims={"batch": batch})
+            instance = bench.dlcrt.Instance(module, state=state, threads=2)
+            cache, said = empty_cache(batch), []
+            for step in STEPS:
+                feed = {name: value for name, value in decoder.inputs(batch, step, state.length).items() if not name.startswith("past")}
+                want = plain.run({**feed, **cache})
+                got = instance.run(feed)
+                where = f"batch {batch}, {step} tokens behind {state.length - step}"
+                check_apart(got["logits"], want["logits"], STATE_LIMIT, where)
+                cache = following(want)
+                check_state(state, cache, where)
+                said.append((feed, want["logits"], state.length - step))
+            try:
+                instance.run(feed)
+            except bench.dlcrt.DlcrtError as error:
+                if f"is full: {sum(STEPS) + 1} of {sum(STEPS)}" not in str(error):
+                    raise Failed(f"the message is: {error}")
+            else:
+                raise Failed("it ran without room")
+            if state.length != sum(STEPS):
+                raise Failed(f"a run that was refused left the length {state.length}")
+            # What is behind the end is forgotten, and moving does not change what is in front of it.
+            state.grow(100)
+            check_state(state, cache, "grown")
+            for feed, logits, length in said[::-1]:
+                state.length = length
+                check_apart(instance.run(feed)["logits"], logits, STATE_LIMIT, f"again behind {length}")
+            # What was written is as good as what was computed.
+            copy = bench.dlcrt.State(module, capacity=64, dims={"batch": batch})
+            for name, values in cache.items():
+                copy.write(name, values)
+            copy.length = sum(STEPS)
+            instance.state = copy
+            feed = {name: value for name, value in decoder.inputs(batch, 2, copy.length).items() if not name.startswith("past")}
+            check_apart(instance.run(feed)["logits"], plain.run({**feed, **cache})["logits"], STATE_LIMIT, "behind what was written")
+
+    return test
+
+
+def test_functions(bench):
+    """Prefill and decode in one module: they share constants and state."""
+    plain = bench.instance_of(decoder.decoder())
+    for name, model in (("prefill", decoder.decoder()), ("decode", one_token(decoder.decoder()))):
+        onnx.save(model, bench.folder / f"{name}.onnx")
+    paths, words = [bench.folder / f"{name}.onnx" for name in ("prefill", "decode")], ("--target", "cpu:host", "--state", "auto")
+    alone = bench.compile(paths[0], *words).weight_bytes
+    check(bench.dlc("compile", *paths, "-o", bench.folder / "both.dlcm", *words), "dlc compile of two models")
+    module = bench.dlcrt.Module(bench.folder / "both.dlcm")
+    if [function.name for function in module.functions] != ["prefill", "decode"]:
+        raise Failed(f"functions: {[function.name for function in module.functions]}")
+    if module.weight_bytes > 1.02 * alone:
+        raise Failed(f"{module.weight_bytes} bytes of constants, {alone} of one function")
+    if len(module.states) != 2 * decoder.LAYERS:
+        raise Failed(f"states: {module.states}")
+    state = bench.dlcrt.State(module, capacity=32, dims={"batch": 1})
+    prefill, decode = (bench.dlcrt.Instance(module, function=name, state=state) for name in ("prefill", "decode"))
+    cache = empty_cache(1)
+    for step in STEPS:
+        feed = {name: value for name, value in decoder.inputs(1, step, state.length).items() if not name.startswith("past")}
+        want = plain.run({**feed, **cache})
+        got = (decode if step == 1 else prefill).run(feed)
+        check_apart(got["logits"], want["logits"], STATE_LIMIT, f"{step} tokens behind {state.length - step}")
+        cache = following(want)
+        check_state(state, cache, f"behind {state.length}")
+    # By other names, in the other order.
+    check(bench.dlc("compile", "--function", f"one={paths[1]}", "--function", f"many={paths[0]}", "-o", bench.folder / "named.dlcm", *words), "--function")
+    names = [function.name for function in bench.dlcrt.Module(bench.folder / "named.dlcm").functions]
+    if names != ["one", "many"]:
+        raise Failed(f"--function gives {names}")
+    report = json.loads(check(bench.dlc("inspect", bench.folder / "both.dlcm", "--function", "decode", "--json"), "inspect --function").out)
+    if [function["name"] for function in report["functions"]] != ["decode"] or len(report["states"]) != 2 * decoder.LAYERS:
+        raise Failed(f"inspect says {report['functions']}, {report.get('states')}")
+    (variant,) = report["variants"]
+    if not all(kernel["launches"] for kernel in variant["kernels"]) or "plan.state 0" not in variant["plan"]:
+        raise Failed("inspect shows kernels of the other function, or no state")
+    for words in (("bench", "--function", "decode", "--state-length", 20, "--seconds", 0.01, "--warmup", 0, "--json"),
+                  ("run", "--function", "prefill", "--random", 1, "--dim", "step=7", "--state-capacity", 7)):
+        check(bench.dlc(words[0], bench.folder / "both.dlcm", *words[1:]), words[0])
+    answer = bench.dlc("run", bench.folder / "both.dlcm", "--function", "prefill", "--random", 1, "--dim", "step=7", "--state-capacity", 6)
+    if answer.exit != 1 or "is full: 7 of 6" not in answer.err or "--state-capacity" not in answer.err:
+        raise Failed(f"without room: exit code {answer.exit}, {answer.err}")
+
+
+def test_smollm2_state(bench):
+    """Greedy generation with prefill and decode as two functions of one module, whose cache is state, against the cache fed back by hand."""
+    path = zoo.fetch("smollm2")
+    vocabulary = weights.Vocabulary(weights.Gguf(zoo.packed("smollm2")).metadata)
+    plain = bench.compile(path, "--target", "cpu:host", seconds=SECONDS_A_LARGE_MODEL)
+    alone = (bench.folder / "model.dlcm").stat().st_size
+    instance = bench.dlcrt.Instance(plain, threads=2)
+    onnx.save(one_token(onnx.load(path)), bench.folder / "decode.onnx")
+    check(bench.dlc("compile", "--function", f"prefill={path}", "--function", f"decode={bench.folder / 'decode.onnx'}", "-o", bench.folder / "both.dlcm",
+                    "--target", "cpu:host", "--state", "past_k.*=present_k.*,past_v.*=present_v.*", seconds=2 * SECONDS_A_LARGE_MODEL), "dlc compile")
+    both = (bench.folder / "both.dlcm").stat().st_size
+    if both > 1.05 * alone:
+        raise Failed(f"the module of two functions has {both} bytes, that of one {alone}")
+    module = bench.dlcrt.Module(bench.folder / "both.dlcm")
+    state = bench.dlcrt.State(module, capacity=128)
+    functions = {name: bench.dlcrt.Instance(module, function=name, state=state, threads=2) for name in ("prefill", "decode")}
+    for prompt, continuation in PROMPTS:
+        state.reset()
+        numbers, cache, said = vocabulary.encode(prompt), smollm.no_cache(), []
+        for step in range(1 + SMOLLM_STEPS):
+            feed = smollm.tokens(numbers, state.length)
+            want = instance.run({**feed, **cache})
+            got = functions["prefill" if step == 0 else "decode"].run(feed)
+            check_apart(got["logits"], want["logits"], STATE_LIMIT * 10, f"{len(numbers)} tokens behind {state.length - len(numbers)} ('{prompt[:30]}')")
+            cache = smollm.following(want)
+            numbers = [int(got["logits"][0, -1].argmax())]
+            said += numbers
+            if numbers[0] != int(want["logits"][0, -1].argmax()):
+                raise Failed(f"'{prompt[:30]}' goes on with '{vocabulary.decode(said)}', which is not what the cache that is fed back gives")
+        check_state(state, {name: cache[name] for name in list(cache)[:2]}, f"'{prompt[:30]}'")
+        if not vocabulary.decode(said).startswith(continuation):
+            raise Failed(f"'{prompt}' goes on with '{vocabulary.decode(said)}', not '{continuation}'")
+
+
 # --- attention -----------------------------------------------------------------------------------------------------
 
 
@@ -582,9 +740,12 @@ def all_tests(options, variants):
     if "block" in variants:
         tests.append(("block, inputs that disagree on 'seq' are refused", test_disagreement))
     tests.append(("decoder, with a cache of any length", test_decoder))
+    tests += [(f"decoder, its cache as state, --state {pattern}", test_state(pattern)) for pattern in ("auto", "past_k.*=present_k.*,past_v.*=present_v.*")]
+    tests.append(("decoder, two functions of one module", test_functions))
     tests.append(("minilm_l6, each variant at all shapes", test_minilm))
     tests.append(("minilm_l6, fused", test_fused_minilm))
     if options.all:
+        tests.append(("smollm2, its cache as state of two functions", test_smollm2_state))
         tests.append(("smollm2, prompts and what follows", test_smollm2))
         tests.append(("smollm2, fused", test_fused_smollm2))
     tests += [(f"shapes fold, {name}", test_shapes_fold(name)) for name in ["decoder", *zoo.MODELS] if options.all or name != "smollm2"]

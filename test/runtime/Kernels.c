@@ -91,5 +91,22 @@ void refuse(PARAMETERS) {
   *worker->status = (uint32_t)args->scalars[0];
 }
 
+void append(PARAMETERS) {
+  UNUSED;
+  int64_t rows = args->scalars[0], n = args->scalars[1], capacity = args->scalars[2], offset = args->scalars[3];
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t i = 0; i < n; ++i)
+      BUFFER(int64_t, 1)[row * capacity + offset + i] = BUFFER(int64_t, 0)[row * n + i];
+}
+
+void sum_rows(PARAMETERS) {
+  UNUSED;
+  int64_t sum = 0;
+  for (int64_t row = 0; row < args->scalars[0]; ++row)
+    for (int64_t i = 0; i < args->scalars[1]; ++i)
+      sum += BUFFER(int64_t, 0)[row * args->scalars[2] + i];
+  BUFFER(int64_t, 1)[0] = sum;
+}
+
 #define ENTRY(name, buffers, scalars) ".long " #name "\n"
 __asm__(".pushsection .entries, \"a\"\n" DLCRT_FOREACH_TEST_KERNEL(ENTRY) ".popsection\n");

@@ -17,7 +17,9 @@
   X(scratch, 1, 1)       /* i64 out; n: each tile fills its scratch, then writes the sum or -1 */                      \
   X(spin, 1, 2)          /* i64 out; n, iterations: takes time */                                                      \
   X(float_state, 1, 1)   /* f32 out; n: a denormal result */                                                           \
-  X(refuse, 1, 1)        /* i64 out; status: reports this status */
+  X(refuse, 1, 1)        /* i64 out; status: reports this status */                                                    \
+  X(append, 2, 4)        /* i64 x[rows, n], log[rows, capacity]; rows, n, capacity, offset: log[:, offset:] = x */     \
+  X(sum_rows, 2, 3)      /* i64 log[rows, capacity], out[1]; rows, n, capacity: the sum of log[:, :n] */
 
 #define DLCRT_TEST_KERNEL_ENUMERATOR(name, buffers, scalars) KERNEL_##name,
 enum { DLCRT_FOREACH_TEST_KERNEL(DLCRT_TEST_KERNEL_ENUMERATOR) KERNEL_COUNT };

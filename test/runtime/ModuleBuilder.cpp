@@ -51,6 +51,10 @@ uint32_t PlanBuilder::input(uint32_t number) {
   return emit<dlcrt_instr_input>(DLCRT_OP_INPUT, {{}, newBuffer(), number})->buffer;
 }
 
+uint32_t PlanBuilder::state(uint32_t number) {
+  return emit<dlcrt_instr_state>(DLCRT_OP_STATE, {{}, newBuffer(), number})->buffer;
+}
+
 uint32_t PlanBuilder::output(uint32_t number, uint32_t bytes, Numbers dims) {
   return emit<dlcrt_instr_output>(DLCRT_OP_OUTPUT, {{}, newBuffer(), number, bytes, uint32_t(dims.size())}, dims)
       ->buffer;
@@ -220,9 +224,24 @@ uint32_t ModuleBuilder::addConstant(const void *data, size_t bytes) {
   return uint32_t(constants.size() - 1);
 }
 
-uint32_t ModuleBuilder::addState(const std::string &name, int32_t dtype, uint64_t bytes) {
-  states.push_back({string(name), uint32_t(dtype), bytes});
+uint32_t ModuleBuilder::addStateSymbol(const std::string &name, int64_t min, int64_t max, int64_t divisor) {
+  stateSymbols.push_back({string(name), 0, min, max, divisor});
+  return stateExprs.symbol(int64_t(stateSymbols.size() - 1));
+}
+
+uint32_t ModuleBuilder::addState(const std::string &name, int32_t dtype, Numbers dims, uint32_t axis) {
+  states.push_back({string(name), uint32_t(dtype), uint32_t(dims.size()), uint32_t(stateDims.size()), axis, 0});
+  stateDims.insert(stateDims.end(), dims.begin(), dims.end());
   return uint32_t(states.size() - 1);
+}
+
+void ModuleBuilder::addStateFunction(uint32_t function, uint32_t lengthSymbol, uint32_t growth, Numbers symbols,
+                                     Numbers used) {
+  uint32_t first = uint32_t(stateNumbers.size());
+  stateNumbers.insert(stateNumbers.end(), symbols.begin(), symbols.end());
+  stateNumbers.insert(stateNumbers.end(), used.begin(), used.end());
+  stateFunctions.push_back(
+      {function, lengthSymbol, growth, first, first + uint32_t(symbols.size()), uint32_t(used.size())});
 }
 
 uint32_t ModuleBuilder::addDebug(const std::string &nodes, const std::string &types) {
@@ -318,9 +337,18 @@ Bytes ModuleBuilder::build() const {
   appendTo(constTable, &blocks, 1);
   constTable.resize(constTable.size() + blocks * sizeof(uint64_t)); // filled by rehash
 
-  count = states.size();
-  appendTo(sections[DLCRT_SECTION_STATE], &count, 1);
-  appendTo(sections[DLCRT_SECTION_STATE], states);
+  dlcrt_states_header statesHeader = {uint32_t(states.size()),         uint32_t(stateSymbols.size()),
+                                      uint32_t(stateFunctions.size()), uint32_t(stateExprs.nodes.size()),
+                                      uint32_t(stateDims.size()),      uint32_t(stateNumbers.size())};
+  Bytes &stateBytes = sections[DLCRT_SECTION_STATE];
+  appendTo(stateBytes, &statesHeader, 1);
+  appendTo(stateBytes, states);
+  appendTo(stateBytes, stateSymbols);
+  appendTo(stateBytes, stateFunctions);
+  appendTo(stateBytes, stateExprs.nodes);
+  appendTo(stateBytes, stateDims);
+  appendTo(stateBytes, stateNumbers);
+  pad(stateBytes, 8);
   count = debug.size();
   appendTo(sections[DLCRT_SECTION_DEBUG], &count, 1);
   appendTo(sections[DLCRT_SECTION_DEBUG], debug);
@@ -406,4 +434,35 @@ ModuleBuilder test::addModule() {
   plan.launch(KERNEL_add, tiles, {a, b, y}, {count});
   plan.ret();
   return module;
+}
+
+ModuleBuilder test::logModule(uint32_t status) {
+  ModuleBuilder m;
+  uint32_t capacity = m.addStateSymbol("capacity"), rows = m.addStateSymbol("rows", 1, 8);
+  uint32_t log = m.addState("log", DLCRT_DTYPE_INT64, {rows, capacity}, 1);
+  for (int64_t times : {1, 2}) {
+    uint32_t f = m.addFunction(times == 1 ? "main" : "twice"), ownRows = m.addSymbol(f, "rows", 1, 8),
+             n = m.addSymbol(f, "n");
+    m.addSymbol(f, "length");
+    m.addSymbol(f, "capacity");
+    m.addInput(f, "x", DLCRT_DTYPE_INT64, {ownRows, n});
+    m.addOutput(f, "sum", DLCRT_DTYPE_INT64, {m.exprs.constant(1)});
+    m.addStateFunction(f, 2, m.exprs.mul(n, m.exprs.constant(times)), {3, 0}, {log});
+    PlanBuilder &plan = m.addVariant(f).plan;
+    uint32_t r = plan.exprs.symbol(0), count = plan.exprs.symbol(1), at = plan.exprs.symbol(2),
+             room = plan.exprs.symbol(3), one = plan.exprs.constant(1), eight = plan.exprs.constant(8);
+    uint32_t x = plan.input(0), state = plan.state(log), sum = plan.output(0, eight, {one});
+    // A slot whose size does not depend on the length.
+    plan.symbolicSlot(plan.exprs.mul(count, eight), 0, 0);
+    for (int64_t i = 0; i < times; ++i, at = plan.exprs.add(at, count))
+      plan.launch(KERNEL_append, one, {x, state}, {r, count, room, at});
+    plan.stage(1);
+    if (status)
+      plan.launch(KERNEL_refuse, one, {sum}, {plan.exprs.constant(status)});
+    plan.launch(KERNEL_sum_rows, one, {state, sum}, {r, at, room});
+    plan.ret();
+  }
+  uint32_t none = m.addFunction("none");
+  m.addVariant(none).plan.ret();
+  return m;
 }

@@ -45,6 +45,7 @@ struct PlanBuilder {
   uint32_t lateSymbol() { return functionSymbols + header.late_symbol_count++; }
   uint32_t constant(uint32_t number, uint32_t device = 0);
   uint32_t input(uint32_t number);
+  uint32_t state(uint32_t number);
   uint32_t output(uint32_t number, uint32_t bytes, Numbers dims);
   uint32_t fixedSlot(uint64_t offset, uint32_t bytes, uint32_t first, uint32_t last, uint32_t device = 0);
   uint32_t symbolicSlot(uint32_t bytes, uint32_t first, uint32_t last, uint32_t device = 0);
@@ -127,7 +128,11 @@ public:
   std::vector<uint32_t> imports;
   std::vector<dlcrt_constant> constants;
   Bytes constantBytes;
-  std::vector<dlcrt_state> states;
+  std::vector<dlcrt_state_desc> states;
+  std::vector<dlcrt_symbol_desc> stateSymbols;
+  std::vector<dlcrt_state_function> stateFunctions;
+  ExprPool stateExprs;
+  Numbers stateDims, stateNumbers;
   std::vector<dlcrt_debug_entry> debug;
   std::string strings = std::string(1, '\0');
   dlcrt_file_header header = {};
@@ -140,7 +145,12 @@ public:
   uint32_t addInput(uint32_t function, const std::string &name, int32_t dtype, Numbers dims);
   uint32_t addOutput(uint32_t function, const std::string &name, int32_t dtype, Numbers dims);
   uint32_t addConstant(const void *data, size_t bytes);
-  uint32_t addState(const std::string &name, int32_t dtype, uint64_t bytes);
+  /// The first symbol is the capacity. Returns a node of `stateExprs`.
+  uint32_t addStateSymbol(const std::string &name, int64_t min = 0, int64_t max = INT64_MAX, int64_t divisor = 1);
+  /// Dims are nodes of `stateExprs`.
+  uint32_t addState(const std::string &name, int32_t dtype, Numbers dims, uint32_t axis);
+  /// `symbols`: for each symbol of the states the function's. `growth`: a node of `exprs`.
+  void addStateFunction(uint32_t function, uint32_t lengthSymbol, uint32_t growth, Numbers symbols, Numbers states);
   uint32_t addDebug(const std::string &nodes, const std::string &types);
   /// A variant for this machine with the test kernels.
   VariantBuilder &addVariant(uint32_t function, const std::string &target = "cpu:test", int32_t priority = 0);
@@ -163,6 +173,11 @@ const Bytes &kernelImage();
 
 /// y[n] = a[n] + b[n], with 'n' free: the module of many tests.
 ModuleBuilder addModule();
+
+/// x: i64[rows, n] is appended to state log: i64[rows, capacity], of length 'length' -> sum: i64[1] of all that is
+/// there then. A key-value cache in small. "main" appends x once, "twice" two times; "none" has no state. `status`:
+/// what a kernel behind the append reports.
+ModuleBuilder logModule(uint32_t status = 0);
 
 } // namespace dlcrt::test
 #endif

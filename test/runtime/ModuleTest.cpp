@@ -29,15 +29,17 @@ ModuleBuilder richModule() {
   ModuleBuilder module = addModule();
   int64_t values[] = {3, 0, 5, 0};
   uint32_t constant = module.addConstant(values, sizeof(values));
-  module.addState("cache", DLCRT_DTYPE_INT64, 64);
   uint32_t debug = module.addDebug("node_a\nnode_b", "Compress\nCast");
   uint32_t f = module.addFunction("second");
   uint32_t n = module.addSymbol(f, "n", 1, 64, 2);
   module.addInput(f, "x", DLCRT_DTYPE_INT64, {n});
   module.addInput(f, "d", DLCRT_DTYPE_INT64, {module.exprs.constant(4)});
   module.functions[f].inputs[1].default_constant = constant;
-  module.addInput(f, "past", DLCRT_DTYPE_INT64, {module.exprs.constant(8)});
-  module.functions[f].inputs[2].alias = 0;
+  module.addSymbol(f, "length");
+  module.addSymbol(f, "room");
+  uint32_t room = module.addStateSymbol("room", 0, 1 << 20), rows = module.addStateSymbol("rows", 1, 4);
+  uint32_t cache = module.addState("cache", DLCRT_DTYPE_INT64, {rows, room}, 1);
+  module.addStateFunction(f, 1, module.exprs.constant(1), {2, DLCRT_NONE}, {cache});
   module.addOutput(f, "y", DLCRT_DTYPE_INT64, {DLCRT_NONE});
   module.imports = {DLCRT_IMPORT_EXP};
   VariantBuilder &variant = module.addVariant(f);
@@ -49,7 +51,7 @@ ModuleBuilder richModule() {
   uint32_t late = plan.lateSymbol(), iteration = plan.lateSymbol(), lateCount = plan.exprs.symbol(late),
            lateBytes = plan.exprs.mul(lateCount, eight);
   plan.header.fixed_bytes[0] = 64;
-  uint32_t x = plan.input(0), d = plan.input(1), past = plan.input(2), c = plan.constant(constant);
+  uint32_t x = plan.input(0), d = plan.input(1), past = plan.state(cache), c = plan.constant(constant);
   uint32_t fixed = plan.fixedSlot(0, eight, 0, 2), copied = plan.symbolicSlot(bytes, 0, 2);
   plan.fill(fixed, DLCRT_DTYPE_INT64, one, {zero});
   plan.copy(copied, x, bytes);
@@ -123,6 +125,11 @@ TEST(Module, RichModuleIsGood) {
   dlcrt_instance_options options = instanceOptions();
   options.function = "second";
   model.instance = Instance::create(model.module, options, model.error);
+  const char *dimNames[] = {"rows"};
+  int64_t dimValues[] = {2};
+  dlcrt_state_options stateOptions = {sizeof(stateOptions), 1, dimNames, dimValues, 8, nullptr};
+  State state = State::create(model.module, stateOptions, model.error);
+  ASSERT_TRUE(model.instance.setState(state, model.error)) << model.message();
   ASSERT_TRUE(model.input<int64_t>(0, {7, 0, 9, 0}, {4}));
   ASSERT_EQ(model.run(), DLCRT_OK) << model.message();
   EXPECT_EQ(model.output<int64_t>(0), (std::vector<int64_t>{7, 9}));
@@ -135,9 +142,9 @@ TEST(Module, Header) {
   memcpy(bytes.data(), "DLCM\n\x1a\n", 7);
   EXPECT_EQ(openError(bytes), "module: damaged by a transfer that changed line ends (text mode)");
   EXPECT_EQ(brokenModule([](ModuleBuilder &m) { m.header.major = 1; }, DLCRT_ERROR_VERSION),
-            "module: module format 1.1, but this runtime (0.1.0) reads 0.0 to 0.1");
+            "module: module format 1.2, but this runtime (0.1.0) reads 0.0 to 0.2");
   EXPECT_EQ(brokenModule([](ModuleBuilder &m) { m.header.minor = 9; }, DLCRT_ERROR_VERSION),
-            "module: module format 0.9, but this runtime (0.1.0) reads 0.0 to 0.1");
+            "module: module format 0.9, but this runtime (0.1.0) reads 0.0 to 0.2");
   EXPECT_EQ(brokenModule([](ModuleBuilder &m) { m.header.producer = 1u << 30; }),
             "module: the producer's name lies outside STRINGS");
   bytes = richModule().build();
@@ -185,7 +192,6 @@ TEST(Module, Tables) {
             "module: constant 0 lies outside CONST or is not aligned");
   EXPECT_EQ(brokenModule([](M &m) { m.constants[0].offset = 8; }),
             "module: constant 0 lies outside CONST or is not aligned");
-  EXPECT_EQ(brokenModule([](M &m) { m.states[0].dtype = 99; }), "module: state 0 has no valid name or type");
   EXPECT_EQ(brokenModule([](M &m) { m.debug[0].op_types = ~0u; }),
             "module: entry 0 of DEBUG has a name outside STRINGS");
   EXPECT_EQ(brokenModule([](M &m) { m.functions[1].symbols[0].divisor = 0; }),
@@ -202,14 +208,14 @@ TEST(Module, Tables) {
             "module: function 'second': dim 0 of input 'x' is no dimension of it");
   EXPECT_EQ(brokenModule([](M &m) { m.functions[1].inputs[1].default_constant = 4; }),
             "module: function 'second': input 'd' has a default that is not there");
-  EXPECT_EQ(brokenModule([](M &m) { m.functions[1].inputs[2].alias = 4; }),
-            "module: function 'second': input 'past' is the alias of what is not there");
+  EXPECT_EQ(brokenModule([](M &m) { m.functions[1].inputs[1].alias = 0; }),
+            "module: function 'second': input 'd' is the alias of what is not there");
   EXPECT_EQ(brokenModule([](M &m) { m.functions[1].outputs[0].alias = 3; }),
             "module: function 'second': output 'y' is the alias of what is not there");
   EXPECT_EQ(brokenModule([](M &m) { m.exprs.nodes[0].kind = 50; }),
             "module: FUNCTIONS: expression 0 has unknown kind 50");
   EXPECT_EQ(brokenModule([](M &m) { m.exprs.nodes.back().a = 1000; }),
-            "module: FUNCTIONS: expression 7 has an invalid operand 0");
+            "module: FUNCTIONS: expression 9 has an invalid operand 0");
   EXPECT_EQ(brokenModule([](M &m) { m.exprs.nodes[0].value = 9; }), "module: FUNCTIONS: expression 0 is no symbol");
   EXPECT_EQ(brokenModule([](M &m) { m.imports = {900}; }, DLCRT_ERROR_VERSION),
             "module: it needs number 900 of the C library's functions, which this runtime (0.1.0) does not offer");
@@ -223,6 +229,52 @@ TEST(Module, Tables) {
             "module: variant 1: kernel 'add' is for device 1, which the variant does not have");
   EXPECT_EQ(brokenModule([](M &m) { m.variants[1]->kernels[0].stack_bytes = 20000; }),
             "module: variant 1: kernel 'add' needs 20000 bytes of stack, at most 16384 are allowed");
+}
+
+TEST(Module, States) {
+  using M = ModuleBuilder;
+  EXPECT_EQ(brokenBytes([](Bytes &b) { at<dlcrt_states_header>(b, DLCRT_SECTION_STATE).state_count = 2; }),
+            "module: section STATE has the wrong size");
+  EXPECT_EQ(brokenBytes([](Bytes &b) { at<dlcrt_states_header>(b, DLCRT_SECTION_STATE).number_count = ~0u; }),
+            "module: section STATE has the wrong size");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateSymbols.clear(); }), "module: the states have no capacity");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateSymbols[1].divisor = 0; }),
+            "module: symbol 1 of the states has an invalid name, range or divisor");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateExprs.nodes[1].value = 2; }), "module: STATE: expression 1 is no symbol");
+  for (uint32_t dtype : {99u, uint32_t(DLCRT_DTYPE_INT4), uint32_t(DLCRT_DTYPE_STRING)})
+    EXPECT_EQ(brokenModule([&](M &m) { m.states[0].dtype = dtype; }), "module: state 0 has no valid name or type");
+  EXPECT_EQ(brokenModule([](M &m) { m.states[0].name = ~0u; }), "module: state 0 has no valid name or type");
+  EXPECT_EQ(brokenModule([](M &m) { m.states.push_back(m.states[0]); }), "module: two states 'cache'");
+  EXPECT_EQ(brokenModule([](M &m) { m.states[0].rank = 3; }), "module: state 'cache' has an invalid rank or axis");
+  EXPECT_EQ(brokenModule([](M &m) { m.states[0].axis = 2; }), "module: state 'cache' has an invalid rank or axis");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateDims[0] = 7; }), "module: dim 0 of state 'cache' is no dimension of it");
+  // It grows along its axis and nowhere else, or views and growing would be wrong.
+  EXPECT_EQ(brokenModule([](M &m) { m.states[0].axis = 0; }), "module: dim 0 of state 'cache' is no dimension of it");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateDims[0] = m.stateDims[1]; }),
+            "module: dim 0 of state 'cache' is no dimension of it");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateDims[1] = m.stateExprs.add(0, 0); }),
+            "module: dim 1 of state 'cache' is no dimension of it");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions[0].function = 2; }),
+            "module: entry 0 of the functions with states has no function, or one that another has");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions.push_back(m.stateFunctions[0]); }),
+            "module: entry 1 of the functions with states has no function, or one that another has");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions[0].length_symbol = 3; }),
+            "module: function 'second': the length of its states is not one of its dims");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions[0].growth = m.exprs.symbol(5); }),
+            "module: FUNCTIONS: expression 10 is no symbol");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions[0].growth = 50; }),
+            "module: function 'second': the length of its states is not one of its dims");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions[0].first_symbol = ~0u; }),
+            "module: function 'second': its states are not there");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateFunctions[0].state_count = 0; }),
+            "module: function 'second': its states are not there");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateNumbers[2] = 1; }), "module: function 'second': its states are not there");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateNumbers[0] = 9; }),
+            "module: function 'second': symbol 0 of the states is none of its own");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateNumbers[1] = 2; }), // that of the capacity
+            "module: function 'second': symbol 1 of the states is none of its own");
+  EXPECT_EQ(brokenModule([](M &m) { m.stateNumbers[0] = 1; }), // that of the length
+            "module: function 'second': symbol 0 of the states is none of its own");
 }
 
 TEST(Module, Plans) {
@@ -257,6 +309,16 @@ TEST(Module, Plans) {
             "const: invalid buffer, constant or device");
   EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_input>(m, DLCRT_OP_INPUT).input = 50; }),
             "input: invalid buffer or input");
+  EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_state>(m, DLCRT_OP_STATE).state = 1; }),
+            "state: invalid buffer or state");
+  EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_state>(m, DLCRT_OP_STATE).buffer = 50; }),
+            "state: invalid buffer or state");
+  EXPECT_EQ(plan([](M &m) {
+              m.stateFunctions[0].function = 0;
+              m.stateFunctions[0].length_symbol = 0;
+              m.stateNumbers[0] = DLCRT_NONE;
+            }),
+            "state: invalid buffer or state");
   EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_output>(m, DLCRT_OP_OUTPUT).buffer = 50; }),
             "output: invalid buffer, output or dim");
   EXPECT_EQ(plan([](M &m) { instruction<dlcrt_instr_output>(m, DLCRT_OP_OUTPUT).rank = 33; }), "output: invalid size");

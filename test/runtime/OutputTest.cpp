@@ -1,10 +1,9 @@
 /* Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE. */
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 //
-// The forms in which results come: the runtime's memory, the caller's, a callback's; known and late sizes; named state.
+// The forms in which results come: the runtime's memory, the caller's, a callback's; known and late sizes.
 #include "TestModel.h"
 
-#include <thread>
 
 using namespace dlcrt;
 using namespace dlcrt::test;
@@ -184,83 +183,4 @@ TEST(LateOutput, NoAllocationOnceLargeEnough) {
     ASSERT_EQ(model.run(), DLCRT_OK) << model.message();
   }
   EXPECT_EQ(model.instance.statistics().allocations, before);
-}
-
-// ---------------------------------------------------------------------------------------------- state
-
-namespace {
-
-/// past: i64[1] in state 'counter' -> present: i64[1] = past + 1, living in past. A key-value cache in small.
-ModuleBuilder counterModule(uint64_t stateBytes = 8) {
-  ModuleBuilder m;
-  uint32_t state = m.addState("counter", DLCRT_DTYPE_INT64, stateBytes);
-  for (const char *name : {"main", "twice"}) {
-    uint32_t f = m.addFunction(name), one = m.exprs.constant(1);
-    m.addInput(f, "past", DLCRT_DTYPE_INT64, {one});
-    m.functions[f].inputs[0].alias = state;
-    m.addOutput(f, "present", DLCRT_DTYPE_INT64, {one});
-    m.functions[f].outputs[0].alias = 0;
-    PlanBuilder &plan = m.addVariant(f).plan;
-    uint32_t step = plan.exprs.constant(f + 1), bytes = plan.exprs.constant(8), tile = plan.exprs.constant(1);
-    uint32_t past = plan.input(0), present = plan.output(0, bytes, {tile});
-    plan.launch(KERNEL_increment, tile, {past, present}, {step});
-    plan.ret();
-  }
-  return m;
-}
-
-} // namespace
-
-TEST(State, LivesBetweenRuns) {
-  TestModel model(counterModule());
-  for (int64_t i = 1; i <= 3; ++i) {
-    ASSERT_EQ(model.run(), DLCRT_OK) << model.message();
-    EXPECT_EQ(model.output<int64_t>(0)[0], i);
-  }
-  int64_t value = 0;
-  ASSERT_EQ(dlcrt_instance_read_state(model.instance.c(), 0, 0, &value, 8, model.error.c()), DLCRT_OK);
-  EXPECT_EQ(value, 3);
-  value = 41;
-  ASSERT_EQ(dlcrt_instance_write_state(model.instance.c(), 0, 0, &value, 8, model.error.c()), DLCRT_OK);
-  ASSERT_EQ(model.run(), DLCRT_OK);
-  EXPECT_EQ(model.output<int64_t>(0)[0], 42);
-  ASSERT_EQ(dlcrt_instance_reset_state(model.instance.c(), DLCRT_NO_INDEX, model.error.c()), DLCRT_OK);
-  ASSERT_EQ(model.run(), DLCRT_OK);
-  EXPECT_EQ(model.output<int64_t>(0)[0], 1);
-  // What is bound goes before the state.
-  ASSERT_TRUE(model.input<int64_t>(0, {100}, {1}));
-  ASSERT_EQ(model.run(), DLCRT_OK);
-  EXPECT_EQ(model.output<int64_t>(0)[0], 101);
-  ASSERT_EQ(dlcrt_instance_read_state(model.instance.c(), 0, 0, &value, 8, model.error.c()), DLCRT_OK);
-  EXPECT_EQ(value, 1);
-  EXPECT_EQ(model.instance.statistics().state_bytes, 8u);
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "bytes 4 to 12 lie outside state 'counter', which has 8",
-               dlcrt_instance_read_state(model.instance.c(), 0, 4, &value, 8, model.error.c()));
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "no state 1: there are 1",
-               dlcrt_instance_reset_state(model.instance.c(), 1, model.error.c()));
-}
-
-TEST(State, IsOfTheInstanceOrShared) {
-  TestModel model(counterModule());
-  Instance other = Instance::create(model.module, model.error);
-  ASSERT_EQ(model.run(), DLCRT_OK);
-  ASSERT_TRUE(other.run(model.error));
-  EXPECT_EQ(other.output(0u, model.error).elements<int64_t>()[0], 1);
-  dlcrt_instance_options options = instanceOptions();
-  options.function = "twice";
-  options.share_state = model.instance.c();
-  Instance sharing = Instance::create(model.module, options, model.error);
-  ASSERT_TRUE(sharing) << model.message();
-  model.instance = Instance(); // either may go first
-  ASSERT_TRUE(sharing.run(model.error)) << model.message();
-  EXPECT_EQ(sharing.output(0u, model.error).elements<int64_t>()[0], 3);
-  TestModel foreign(counterModule());
-  options.share_state = foreign.instance.c();
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "module: share_state is an instance of another module",
-               Instance::create(model.module, options, model.error));
-}
-
-TEST(State, TooSmall) {
-  TestModel model(counterModule(4));
-  EXPECT_FAILS(model, DLCRT_ERROR_CAPACITY, "input 'past' needs 8 bytes, but state 'counter' has 4", model.run());
 }

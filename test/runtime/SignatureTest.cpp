@@ -15,7 +15,8 @@ template <typename T> T info() {
   return value;
 }
 
-/// x: f32[batch, seq, 8], mask: optional bool[batch, seq], axes: i64[2] = {4, 5}, past: i8[16] in state
+/// x: f32[batch, seq, 8], mask: optional bool[batch, seq], axes: i64[2] = {4, 5}, with state cache: i8[heads, room], of
+/// length len
 /// -> y: f32[batch, ceil(seq / 2)] living in x, z: f32[?, 8]
 ModuleBuilder signature() {
   ModuleBuilder m;
@@ -31,8 +32,11 @@ ModuleBuilder signature() {
   m.functions[f].inputs[1].flags = DLCRT_VALUE_OPTIONAL;
   m.addInput(f, "axes", DLCRT_DTYPE_INT64, {two});
   m.functions[f].inputs[2].default_constant = m.addConstant(axes, sizeof(axes));
-  m.addInput(f, "past", DLCRT_DTYPE_INT8, {m.exprs.constant(16)});
-  m.functions[f].inputs[3].alias = m.addState("cache", DLCRT_DTYPE_INT8, 16);
+  m.addSymbol(f, "len");
+  m.addSymbol(f, "room");
+  uint32_t room = m.addStateSymbol("room"), heads = m.addStateSymbol("heads", 1, 16);
+  uint32_t cache = m.addState("cache", DLCRT_DTYPE_INT8, {heads, room}, 1);
+  m.addStateFunction(f, 3, one, {4, DLCRT_NONE}, {cache});
   m.addOutput(f, "y", DLCRT_DTYPE_FLOAT32, {batch, m.exprs.ceilDiv(seq, two)});
   m.functions[f].outputs[0].alias = 0;
   m.addOutput(f, "z", DLCRT_DTYPE_FLOAT32, {DLCRT_NONE, eight});
@@ -65,15 +69,19 @@ TEST(Signature, Module) {
   EXPECT_EQ(about.function_count, 1u);
   EXPECT_EQ(about.variant_count, 5u);
   EXPECT_EQ(about.state_count, 1u);
+  EXPECT_EQ(about.state_symbol_count, 2u);
   EXPECT_EQ(about.file_bytes, bytes.size());
   EXPECT_EQ(about.weight_bytes, 16u);
 
   auto function = info<dlcrt_function_info>();
   ASSERT_EQ(dlcrt_module_function(module.c(), 0, &function, error.c()), DLCRT_OK);
   EXPECT_STREQ(function.name, "main");
-  EXPECT_EQ(function.input_count, 4u);
+  EXPECT_EQ(function.input_count, 3u);
   EXPECT_EQ(function.output_count, 2u);
-  EXPECT_EQ(function.symbol_count, 3u);
+  EXPECT_EQ(function.symbol_count, 5u);
+  EXPECT_EQ(function.state_count, 1u);
+  EXPECT_EQ(function.length_symbol, 3u);
+  EXPECT_EQ(function.capacity_symbol, 4u);
   EXPECT_EQ(dlcrt_module_find_function(module.c(), "main"), 0u);
   EXPECT_EQ(dlcrt_module_find_function(module.c(), "other"), DLCRT_NO_INDEX);
   EXPECT_EQ(dlcrt_module_find_input(module.c(), 0, "axes"), 2u);
@@ -98,9 +106,6 @@ TEST(Signature, Module) {
   EXPECT_EQ(value.flags, DLCRT_INFO_OPTIONAL);
   ASSERT_EQ(dlcrt_module_input(module.c(), 0, 2, &value, error.c()), DLCRT_OK);
   EXPECT_EQ(value.flags, DLCRT_INFO_DEFAULT);
-  EXPECT_EQ(value.state, DLCRT_NO_INDEX);
-  ASSERT_EQ(dlcrt_module_input(module.c(), 0, 3, &value, error.c()), DLCRT_OK);
-  EXPECT_EQ(value.state, 0u);
   ASSERT_EQ(dlcrt_module_output(module.c(), 0, 0, &value, error.c()), DLCRT_OK);
   EXPECT_EQ(value.alias, 0u);
   ASSERT_EQ(dlcrt_module_output(module.c(), 0, 1, &value, error.c()), DLCRT_OK);
@@ -144,29 +149,44 @@ TEST(Signature, Module) {
   auto state = info<dlcrt_state_info>();
   ASSERT_EQ(dlcrt_module_state(module.c(), 0, &state, error.c()), DLCRT_OK);
   EXPECT_STREQ(state.name, "cache");
-  EXPECT_EQ(state.bytes, 16u);
+  EXPECT_EQ(state.dtype, DLCRT_DTYPE_INT8);
+  EXPECT_EQ(state.rank, 2u);
+  EXPECT_EQ(state.axis, 1u);
+  EXPECT_EQ(dlcrt_module_find_state(module.c(), "cache"), 0u);
+  EXPECT_EQ(dlcrt_module_find_state(module.c(), "other"), DLCRT_NO_INDEX);
+  char dimText[16];
+  EXPECT_EQ(dlcrt_module_state_dim_text(module.c(), 0, 1, dimText, sizeof(dimText)), 4u);
+  EXPECT_STREQ(dimText, "room");
+  EXPECT_EQ(dlcrt_module_state_dim_text(module.c(), 0, 2, dimText, sizeof(dimText)), 0u);
+  ASSERT_EQ(dlcrt_module_state_symbol(module.c(), 1, &symbol, error.c()), DLCRT_OK);
+  EXPECT_STREQ(symbol.name, "heads");
+  EXPECT_EQ(symbol.max, 16);
 }
 
 TEST(Signature, ValueDims) {
   TestModel model(signature());
-  int64_t symbols[] = {3, 9, 1}, dims[2];
+  int64_t symbols[] = {3, 9, 1, 0, 0}, dims[2];
   uint64_t bytes;
-  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 0, symbols, 3, dims, &bytes, model.error.c()),
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 0, symbols, 5, dims, &bytes, model.error.c()),
             DLCRT_OK);
   EXPECT_EQ(dims[0], 3);
   EXPECT_EQ(dims[1], 5);
   EXPECT_EQ(bytes, 60u);
-  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 3, dims, &bytes, model.error.c()),
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 5, dims, &bytes, model.error.c()),
             DLCRT_OK);
   EXPECT_EQ(dims[0], -1);
   EXPECT_EQ(dims[1], 8);
   EXPECT_EQ(bytes, UINT64_MAX);
-  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_INPUT, 1, symbols, 3, dims, &bytes, model.error.c()),
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_INPUT, 1, symbols, 5, dims, &bytes, model.error.c()),
             DLCRT_OK);
   EXPECT_EQ(bytes, 3u);
   EXPECT_FAILS(
-      model, DLCRT_ERROR_INVALID_ARGUMENT, "function 'main' has 3 symbols, not 2",
+      model, DLCRT_ERROR_INVALID_ARGUMENT, "function 'main' has 5 symbols, not 2",
       dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 0, symbols, 2, dims, &bytes, model.error.c()));
+  const char *names[] = {"heads"};
+  int64_t values[] = {1};
+  dlcrt_state_options options = {sizeof(options), 1, names, values, 4, nullptr};
+  ASSERT_TRUE(model.instance.setState(State::create(model.module, options, model.error), model.error));
   EXPECT_FAILS(model, DLCRT_ERROR_NOT_BOUND, "dimension 'batch' is not known: no bound input has it",
                dlcrt_instance_output_bound(model.instance.c(), 0, dims, &bytes, model.error.c()));
   ASSERT_TRUE(model.input<float>(0, std::vector<float>(2 * 16 * 8), {2, 16, 8})) << model.message();
@@ -204,7 +224,7 @@ TEST(Signature, LateDimsWithoutATable) {
   m.functions[0].outputs[1].first_dim = DLCRT_NONE; // not even the 8 is said
   TestModel model(m);
   int64_t symbols[] = {3, 9, 1}, dims[2];
-  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 3, dims, nullptr, model.error.c()),
+  ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 5, dims, nullptr, model.error.c()),
             DLCRT_OK);
   EXPECT_EQ(dims[1], -1);
   char text[8];
@@ -216,7 +236,7 @@ TEST(Signature, WrongArguments) {
   TestModel model(signature());
   dlcrt_module *module = model.module.c();
   auto value = info<dlcrt_value_info>();
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "no input 7: there are 4",
+  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "no input 7: there are 3",
                dlcrt_module_input(module, 0, 7, &value, model.error.c()));
   EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "no function 3: there are 1",
                dlcrt_module_input(module, 3, 0, &value, model.error.c()));

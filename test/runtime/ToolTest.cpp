@@ -162,10 +162,29 @@ TEST_F(ToolTest, BadInputFiles) {
   EXPECT_EQ(tool(path + " --outputs x"), 2);
 }
 
+TEST_F(ToolTest, State) {
+  std::string path = write("log.dlcm", logModule());
+  EXPECT_EQ(
+      tool(path + " --function twice --random 1 --dim rows=2 --dim n=3 --state-length 2 --state-capacity 8 --repeat 3"),
+      0)
+      << output;
+  EXPECT_NE(output.find("function main (--function main tells more)\n"), std::string::npos) << output;
+  EXPECT_NE(output.find("  state log: i64[rows, capacity]\n"), std::string::npos) << output;
+  // Each run finds it as long as was said, and else one behind the other.
+  EXPECT_EQ(tool(path + " --quiet --function twice --random 1 --dim n=3 --state-capacity 13 --repeat 2"), 0) << output;
+  EXPECT_EQ(tool(path + " --quiet --function twice --random 1 --dim n=3 --state-capacity 11 --repeat 2"), 1);
+  EXPECT_EQ(output, "error: state 'log' is full: 12 of 11; create the state with a larger capacity, or let it grow\n");
+  EXPECT_EQ(tool(path + " --quiet --function main --random 1 --dim length=3"), 1);
+  EXPECT_EQ(output, "error: --dim length: the state says it: --state-length or --state-capacity\n");
+  EXPECT_EQ(tool(path + " --quiet --function none --random 1 --state-capacity 3"), 1);
+  EXPECT_EQ(output, "error: --state-capacity and --state-length: function 'none' works on no state\n");
+}
+
 TEST_F(ToolTest, Python) {
 #ifdef DLCRT_TEST_PYTHON
   write("add.dlcm", addModule());
   write("types.dlcm", identityModule(numericDtypes()));
+  write("log.dlcm", logModule());
   int status = shell("PYTHONPATH='" DLCRT_TEST_PYTHON_PATH "' DLCRT_LIBRARY='" DLCRT_TEST_LIBRARY
                      "' '" DLCRT_TEST_PYTHON "' -B '" DLCRT_TEST_ROOT "/test/runtime/binding.py' '" +
                      folder.string() + "'");

@@ -1,6 +1,6 @@
 # Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of the Python binding: binding.py FOLDER, which holds add.dlcm and types.dlcm (ToolTest.cpp writes them)."""
+"""Tests of the Python binding: binding.py FOLDER, which holds add.dlcm, types.dlcm and log.dlcm (ToolTest.cpp writes them)."""
 
 import gc
 import pathlib
@@ -116,6 +116,55 @@ class Types(unittest.TestCase):
             _, packed = dlcrt._dtypes.to_runtime(given, number)
             result = dlcrt._dtypes.from_runtime(packed.tobytes(), number, given.shape)
             np.testing.assert_array_equal(result.astype(np.int64), given.astype(np.int64))
+
+
+class Stateful(unittest.TestCase):
+    def setUp(self):
+        self.module = dlcrt.Module(FOLDER / "log.dlcm")
+        self.state = dlcrt.State(self.module, capacity=4, dims={"rows": 2})
+        self.main, self.twice = (dlcrt.Instance(self.module, function=name, state=self.state) for name in ("main", "twice"))
+
+    def test_signature(self):
+        (log,) = self.module.states
+        self.assertEqual((log.name, log.dtype_name, log.dims, log.axis), ("log", "i64", ["rows", "capacity"], 1))
+        main, _, none = self.module.functions
+        self.assertEqual((main.states, main.length, main.capacity), (1, "length", "capacity"))
+        self.assertEqual((none.states, none.length, none.capacity), (0, None, None))
+
+    def test_run(self):
+        self.assertEqual(self.main.run([[[1], [10]]])[0], [11])
+        self.assertEqual(self.twice.run([[[2], [20]]])[0], [55])
+        self.assertEqual((self.state.length, self.state.capacity), (3, 4))
+        np.testing.assert_array_equal(self.state.read("log"), [[1, 2, 2], [10, 20, 20]])
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "state 'log' is full: 5 of 4"):
+            self.twice.run([[[2], [20]]])
+        self.state.grow(6)
+        self.assertGreaterEqual(self.state.nbytes, 2 * 6 * 8)
+        self.assertEqual(self.twice.run([[[3], [30]]])[0], [121])
+        self.state.length = 1
+        self.assertEqual(self.main.run([[[5], [50]]])[0], [66])
+        self.state.reset()
+        self.assertEqual(self.state.read("log").shape, (2, 0))
+
+    def test_write(self):
+        self.state.write("log", np.array([[7, 8], [70, 80]]), first=1)
+        self.state.length = 3
+        np.testing.assert_array_equal(self.state.read("log"), [[0, 7, 8], [0, 70, 80]])
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "entries 3 to 5 lie outside state 'log', which has a capacity of 4"):
+            self.state.write("log", np.array([[7, 8], [70, 80]]), first=3)
+        with self.assertRaisesRegex(KeyError, "no state 'x'; there are: log"):
+            self.state.read("x")
+
+    def test_attached(self):
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "a value for dimension 'rows' of the states is missing"):
+            dlcrt.State(self.module, capacity=4)
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "function 'none' has no state"):
+            dlcrt.Instance(self.module, function="none", state=self.state)
+        self.main.state = None
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "works on a state and has none"):
+            self.main.run([[[1], [10]]])
+        self.state.close()  # the other instance keeps it
+        self.assertEqual(self.twice.run([[[1], [10]]])[0], [22])
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ struct Report {
   Statistics milliseconds;
   double measuredSeconds = 0; // from the begin of the first run that counts to the end of the last
   double loadMilliseconds = 0, firstRunMilliseconds = 0;
-  uint64_t arenaBytes = 0, arenaLowerBoundBytes = 0, weightBytes = 0, peakRssBytes = 0;
+  uint64_t arenaBytes = 0, arenaLowerBoundBytes = 0, stateBytes = 0, weightBytes = 0, peakRssBytes = 0;
 
   double runsPerSecond() const { return static_cast<double>(milliseconds.count) / measuredSeconds; }
 };
@@ -60,8 +60,14 @@ static llvm::Expected<Report> measure(Execution &execution, double seconds, doub
   if (llvm::Error failed = execution.run())
     return std::move(failed);
   report.firstRunMilliseconds = millisecondsSince(begin);
+  // Every run finds the state as the first one did.
+  auto runAgain = [&] {
+    if (llvm::Error failed = execution.rewind())
+      return failed;
+    return execution.run();
+  };
   while (millisecondsSince(begin) < warmupSeconds * 1e3)
-    if (llvm::Error failed = execution.run())
+    if (llvm::Error failed = runAgain())
       return std::move(failed);
   report.peakRssBytes = peakRssBytes(); // now, because the list of times is not the model's memory
 
@@ -69,6 +75,8 @@ static llvm::Expected<Report> measure(Execution &execution, double seconds, doub
   begin = Clock::now();
   auto end = begin;
   while (times.size() < kLeastRuns || std::chrono::duration<double>(end - begin).count() < seconds) {
+    if (llvm::Error failed = execution.rewind())
+      return std::move(failed);
     auto start = Clock::now();
     if (llvm::Error failed = execution.run())
       return std::move(failed);
@@ -89,6 +97,7 @@ static llvm::Expected<Report> measure(Execution &execution, double seconds, doub
     return toError(status, error, execution.getSubject());
   report.arenaBytes = memory.arena_bytes;
   report.arenaLowerBoundBytes = memory.arena_lower_bound_bytes;
+  report.stateBytes = memory.state_bytes;
   report.weightBytes = memory.weight_bytes;
   return report;
 }
@@ -127,6 +136,7 @@ static void printJson(const Report &report, const Execution &execution, llvm::ra
     json.attribute("first_run_ms", report.firstRunMilliseconds);
     json.attribute("arena_bytes", static_cast<int64_t>(report.arenaBytes));
     json.attribute("arena_lower_bound_bytes", static_cast<int64_t>(report.arenaLowerBoundBytes));
+    json.attribute("state_bytes", static_cast<int64_t>(report.stateBytes));
     json.attribute("weight_bytes", static_cast<int64_t>(report.weightBytes));
     json.attribute("peak_rss_bytes", static_cast<int64_t>(report.peakRssBytes));
   });
@@ -146,9 +156,10 @@ static void printText(const Report &report, const Execution &execution, llvm::ra
     os << fmt::format("{:<8} {:>10.3f} {}\n", name, small ? value * 1e3 : value, small ? "us" : "ms");
   os << fmt::format("{:<8} {:>10.1f} runs/s\n\n", "speed", report.runsPerSecond());
   os << fmt::format("load {:.3f} ms, first run {:.3f} ms\n", report.loadMilliseconds, report.firstRunMilliseconds);
-  os << fmt::format("arena {} (at least {}), weights {}, process at most {}\n", formatBytes(report.arenaBytes),
-                    formatBytes(report.arenaLowerBoundBytes), formatBytes(report.weightBytes),
-                    formatBytes(report.peakRssBytes));
+  os << fmt::format("arena {} (at least {}), {}weights {}, process at most {}\n", formatBytes(report.arenaBytes),
+                    formatBytes(report.arenaLowerBoundBytes),
+                    report.stateBytes ? fmt::format("state {}, ", formatBytes(report.stateBytes)) : "",
+                    formatBytes(report.weightBytes), formatBytes(report.peakRssBytes));
 }
 
 int runBench(const Invocation &invocation) {

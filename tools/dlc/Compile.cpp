@@ -31,6 +31,7 @@ struct Request {
   std::string output; // empty or "-": stdout
   std::optional<Phase> startFrom;
   CompileOptions options;
+  std::vector<ModelFile> models; // empty: of a text
   OnnxImportOptions import;
   unsigned jobs = 1;
 
@@ -110,10 +111,21 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
   if (request.kind == Kind::Text && !request.options.stopAfter)
     request.options.stopAfter = Phase::Finish;
 
-  if (invocation.inputs.empty())
+  if (invocation.inputs.empty() && (request.startFrom || !invocation.has(OPT_function)))
     return invocation.usage("say what to compile: dlc compile MODEL.onnx -o OUT");
-  if (invocation.inputs.size() > 1 && !(request.startFrom && isPerVariant(*request.startFrom)))
-    return invocation.usage("one model at a time: " + invocation.inputs[0] + " or " + invocation.inputs[1]);
+  if (invocation.inputs.size() > 1 && request.startFrom && !isPerVariant(*request.startFrom))
+    return invocation.usage("one text at a time: " + invocation.inputs[0] + " or " + invocation.inputs[1]);
+  if (!request.startFrom) {
+    llvm::Expected<std::vector<ModelFile>> models = modelsOf(invocation);
+    if (!models)
+      return invocation.fail(models.takeError(), kExitUsage);
+    request.models = std::move(*models);
+  }
+  if (request.startFrom && invocation.has(OPT_function))
+    return invocation.usage("--function belongs to the import, which --start-from leaves out");
+  if (request.startFrom && *request.startFrom != Phase::Import && invocation.has(OPT_state))
+    return invocation.usage("--state belongs to phase clean, which --start-from leaves out");
+  request.options.state = invocation.value(OPT_state);
 
   llvm::Expected<OnnxImportOptions> import = importOptionsOf(invocation);
   if (!import)
@@ -152,8 +164,9 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
 static FailureOr<Compiled> build(const Invocation &invocation, Session &session, const Request &request) {
   MLIRContext &context = session.getContext();
   if (!request.startFrom) {
-    const std::string &model = invocation.inputs.front();
-    return compile(context, [&](MLIRContext &into) { return importOnnx(into, model, request.import); }, allBackends(), request.options);
+    return compile(
+        context, [&](MLIRContext &into) { return importModels(into, request.models, request.import); }, allBackends(),
+        request.options);
   }
   context.loadAllAvailableDialects();
   SmallVector<OwningOpRef<ModuleOp>> programs;
@@ -243,7 +256,7 @@ int runCompile(const Invocation &invocation) {
     request.options.codegen.dumpDir = folder.get().str();
   }
 
-  Session session(request.jobs, subjectOf(invocation.inputs.front()));
+  Session session(request.jobs, subjectOf(request.startFrom ? invocation.inputs.front() : request.models.front().path));
   if (invocation.has(OPT_verbose) && !request.startFrom)
     for (const VariantOptions &variant : request.options.variants)
       invocation.io.err << "variant " << variant.target << '\n';

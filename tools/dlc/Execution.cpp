@@ -39,12 +39,24 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   request.dims = std::move(*dims);
   request.target = invocation.value(OPT_target);
   request.fusion = !invocation.has(OPT_no_fusion);
+  request.function = invocation.value(OPT_function);
+  request.state = invocation.value(OPT_state);
+  if (!request.isModule && !request.function.empty())
+    return makeError("--function is for a module; a model is one function");
+  llvm::Expected<uint64_t> length = invocation.number(OPT_state_length, 0, 0, INT32_MAX);
+  if (!length)
+    return length.takeError();
+  llvm::Expected<uint64_t> capacity = invocation.number(OPT_state_capacity, *length + 1024, 0, INT32_MAX);
+  if (!capacity)
+    return capacity.takeError();
+  request.stateLength = static_cast<int64_t>(*length);
+  request.stateCapacity = static_cast<int64_t>(*capacity);
   if (!request.isModule)
     return request;
 
-  for (OptionId flag : {OPT_precision, OPT_jobs, OPT_no_fusion})
+  for (OptionId flag : {OPT_precision, OPT_jobs, OPT_state, OPT_no_fusion})
     if (invocation.has(flag))
-      return makeError("--precision, --jobs and --no-fusion are for a model that is compiled; this is a module");
+      return makeError("--precision, --jobs, --state and --no-fusion are for a model that is compiled; this is a module");
   if (fromFiles && (invocation.has(OPT_dim) || invocation.has(OPT_shape)))
     return makeError("--dim and --shape are for a model that is compiled, and for random inputs of a module; this is a module, and its inputs "
                      "have their dims from files");
@@ -94,6 +106,7 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
   options.variants = variantsFor({std::move(*target)});
   options.codegen.jobs = *jobs;
   options.fusion = request.fusion;
+  options.state = request.state;
   options.evaluator = &constantEvaluator();
 
   Session session(*jobs, subject);
@@ -137,6 +150,8 @@ llvm::Error Execution::createInstance(const ExecutionRequest &request) {
     variant = target->name;
     options.variant = variant.c_str();
   }
+  if (!request.function.empty())
+    options.function = request.function.c_str();
   auto begin = std::chrono::steady_clock::now();
   dlcrt_instance *created = nullptr;
   dlcrt_status status = dlcrt_instance_create(module.get(), &options, &created, &error);
@@ -148,9 +163,62 @@ llvm::Error Execution::createInstance(const ExecutionRequest &request) {
 llvm::Error Execution::bindInputs(const ExecutionRequest &request) {
   inputs = std::make_unique<InputSet>(module.get(), instance.get(), subject);
   madeUp = request.seed.has_value();
-  if (!request.seed)
-    return inputs->read(request.inputs);
-  return inputs->make(*request.seed, request.isModule ? request.dims : OnnxImportOptions()); // of a model the importer took them
+  if (!request.seed) {
+    if (llvm::Error failed = inputs->read(request.inputs))
+      return failed;
+  } else if (llvm::Error failed = inputs->make(
+                 *request.seed,
+                 request.isModule ? request.dims : OnnxImportOptions(), // of a model the importer took them
+                 {request.stateLength, request.stateCapacity})) {
+    return failed;
+  }
+  return makeState(request);
+}
+
+/// Where the function works on one. It has the dims of the inputs.
+llvm::Error Execution::makeState(const ExecutionRequest &request) {
+  RuntimeError error;
+  auto function = sized<dlcrt_function_info>();
+  auto info = sized<dlcrt_module_info>();
+  if (dlcrt_status status = dlcrt_module_function(module.get(), getFunction(), &function, &error))
+    return toError(status, error, subject);
+  if (dlcrt_status status = dlcrt_module_get_info(module.get(), &info, &error))
+    return toError(status, error, subject);
+  if (function.state_count == 0)
+    return llvm::Error::success();
+  std::vector<const char *> names;
+  std::vector<int64_t> values;
+  for (uint32_t i = 1; i < info.state_symbol_count; ++i) {
+    auto symbol = sized<dlcrt_symbol_info>();
+    if (dlcrt_status status = dlcrt_module_state_symbol(module.get(), i, &symbol, &error))
+      return toError(status, error, subject);
+    names.push_back(symbol.name);
+    values.push_back(inputs->valueOf(symbol.name).value_or(std::max<int64_t>(symbol.min, 1)));
+  }
+  auto options = sized<dlcrt_state_options>();
+  options.dim_count = static_cast<uint32_t>(names.size());
+  options.dim_names = names.data();
+  options.dim_values = values.data();
+  options.capacity = request.stateCapacity;
+  dlcrt_state *created = nullptr;
+  dlcrt_status status = dlcrt_state_create(module.get(), &options, &created, &error);
+  state.reset(created);
+  if (status != DLCRT_OK)
+    return toError(status, error, subject);
+  stateLength = request.stateLength;
+  if (llvm::Error failed = rewind())
+    return failed;
+  if (stateLength != 0)
+    if (llvm::Error failed = fillState(module.get(), created, request.seed.value_or(1)))
+      return failed;
+  return toError(dlcrt_instance_set_state(instance.get(), created, &error), error, subject);
+}
+
+llvm::Error Execution::rewind() {
+  RuntimeError error;
+  if (!state)
+    return llvm::Error::success();
+  return toError(dlcrt_state_set_length(state.get(), stateLength, &error), error, subject);
 }
 
 llvm::Error Execution::run() {
@@ -158,6 +226,8 @@ llvm::Error Execution::run() {
   dlcrt_status status = dlcrt_instance_run(instance.get(), nullptr, &error);
   if (status == DLCRT_ERROR_CHECK && madeUp)
     return makeError("{}; the inputs were made up: give real ones with --inputs DIR", llvm::toString(toError(status, error, subject)));
+  if (status == DLCRT_ERROR_CAPACITY && state)
+    return makeError("{} (--state-capacity N)", llvm::toString(toError(status, error, subject)));
   return toError(status, error, subject);
 }
 

@@ -26,6 +26,10 @@ struct ExecutionRequest {
   std::string target;             // --target: what to compile for, the variant of a module to take; empty: this machine, the best
   bool fusion = true;             // without --no-fusion
   bool quiet = false;             // no warnings of the compiler: they have been told
+  std::string function;           // --function; empty: the only one, or main
+  std::string state;              // --state, of a model that is compiled here
+  int64_t stateLength = 0;        // --state-length
+  int64_t stateCapacity = 0;      // --state-capacity
 };
 
 /// Of a wrong command line an error. With neither --inputs nor --random the seed is `defaultSeed`; where there is none, that is an error too.
@@ -42,6 +46,8 @@ public:
   llvm::Error run();
   /// Copies of all outputs of the last run.
   llvm::Expected<std::vector<HostTensor>> readOutputs() const;
+  /// The state as it was before the first run. Nothing where the function works on none.
+  llvm::Error rewind();
 
   dlcrt_module *getModule() const { return module.get(); }
   dlcrt_instance *getInstance() const { return instance.get(); }
@@ -59,15 +65,18 @@ public:
 
 private:
   std::optional<int> compileModel(const Invocation &invocation, const ExecutionRequest &request);
+  llvm::Error makeState(const ExecutionRequest &request);
 
   // In the order of their making: each lives on those before it.
   std::string subject;
   std::unique_ptr<llvm::MemoryBuffer> bytes; // where it was compiled here
   ModuleHandle module;
   PoolHandle pool;
+  StateHandle state;
   InstanceHandle instance;
   std::unique_ptr<InputSet> inputs; // destroying an instance does not touch what it is bound to
   bool madeUp = false;              // by --random
+  int64_t stateLength = 0;
   double loadSeconds = 0;
 };
 

@@ -108,7 +108,10 @@ template <typename Infos> static std::string listNames(const Infos &infos) {
   return infos.empty() ? "none" : llvm::join(llvm::map_range(infos, [](const auto &info) { return std::string(info.name); }), ", ");
 }
 
-static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims) {
+/// A value for each symbol: what --dim and --shape say, else the least that is promised, at least 1. Where there is a `state`, it decides on
+/// its own symbols.
+static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims,
+                                                          std::optional<InputSet::StateSize> state) {
   std::vector<int64_t> symbols;
   for (const dlcrt_symbol_info &symbol : signature.symbols) {
     int64_t divisor = std::max<int64_t>(symbol.divisor, 1), least = std::max<int64_t>(symbol.min, 1);
@@ -138,10 +141,21 @@ static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signa
   }
   for (const auto &[name, value] : dims.fixedDims) {
     auto found = llvm::find_if(signature.symbols, [&](const dlcrt_symbol_info &info) { return name == info.name; });
+    auto number = static_cast<size_t>(found - signature.symbols.begin());
     if (found == signature.symbols.end())
       add(makeError("--dim {}={}: the module has no such open dimension; it has: {}", name, value, listNames(signature.symbols)));
+    else if (!state || signature.info.state_count == 0)
+      symbols[number] = value;
+    else if (number == signature.info.length_symbol || number == signature.info.capacity_symbol)
+      add(makeError("--dim {}={}: the state says it: {}", name, value,
+                    number == signature.info.length_symbol ? "bench --state-length N" : "--state-capacity N"));
     else
-      symbols[static_cast<size_t>(found - signature.symbols.begin())] = value;
+      symbols[number] = value;
+  }
+  if (state && signature.info.state_count != 0) {
+    symbols[signature.info.length_symbol] = state->length;
+    if (signature.info.capacity_symbol != DLCRT_NO_INDEX)
+      symbols[signature.info.capacity_symbol] = state->capacity;
   }
   if (errors)
     return std::move(errors);
@@ -152,7 +166,7 @@ llvm::Expected<std::vector<int64_t>> chooseSymbols(dlcrt_module *module, uint32_
   Signature signature;
   if (llvm::Error failed = signature.read(module, function))
     return std::move(failed);
-  return chooseSymbols(signature, dims);
+  return chooseSymbols(signature, dims, std::nullopt);
 }
 
 /// input_7.pb where the model has three inputs is a mistake of somebody.
@@ -193,11 +207,55 @@ llvm::Error InputSet::read(llvm::StringRef folder) {
   return errors;
 }
 
-llvm::Error InputSet::make(uint64_t seed, const OnnxImportOptions &dims) {
+std::optional<int64_t> InputSet::valueOf(llvm::StringRef name) const {
+  uint32_t function = dlcrt_instance_function(instance);
+  for (uint32_t i = 0; i < tensors.size(); ++i)
+    for (uint32_t d = 0; tensors[i] && d < tensors[i]->dims.size(); ++d) {
+      auto dim = sized<dlcrt_dim_info>();
+      auto symbol = sized<dlcrt_symbol_info>();
+      if (dlcrt_module_dim(module, function, DLCRT_INPUT, i, d, &dim, nullptr) == DLCRT_OK &&
+          dim.kind == DLCRT_DIM_SYMBOL &&
+          dlcrt_module_symbol(module, function, dim.symbol, &symbol, nullptr) == DLCRT_OK && name == symbol.name)
+        return tensors[i]->dims[d];
+    }
+  return std::nullopt;
+}
+
+llvm::Error fillState(dlcrt_module *module, dlcrt_state *state, uint64_t seed) {
+  RuntimeError error;
+  Random random(seed);
+  auto about = sized<dlcrt_module_info>();
+  if (dlcrt_status status = dlcrt_module_get_info(module, &about, &error))
+    return toError(status, error, "");
+  for (uint32_t i = 0; i < about.state_count; ++i) {
+    auto info = sized<dlcrt_state_info>();
+    if (dlcrt_status status = dlcrt_module_state(module, i, &info, &error))
+      return toError(status, error, "");
+    HostTensor tensor;
+    tensor.name = info.name;
+    tensor.dtype = info.dtype;
+    tensor.dims.resize(info.rank);
+    std::vector<int64_t> strides(info.rank);
+    auto view = sized<dlcrt_tensor>();
+    if (dlcrt_status status = dlcrt_state_view(state, i, &view, tensor.dims.data(), strides.data(), &error))
+      return toError(status, error, "");
+    tensor.bytes.resize(dlcrt_tensor_bytes(info.dtype, info.rank, tensor.dims.data()));
+    if (llvm::Error failed = fillRandom(tensor, random))
+      return failed;
+    view.data = tensor.bytes.data();
+    view.strides = nullptr;
+    view.capacity = tensor.bytes.size();
+    if (dlcrt_status status = dlcrt_state_write(state, i, 0, &view, &error))
+      return toError(status, error, "");
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error InputSet::make(uint64_t seed, const OnnxImportOptions &dims, StateSize state) {
   Signature signature;
   if (llvm::Error failed = signature.read(module, dlcrt_instance_function(instance)))
     return failed;
-  llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(signature, dims);
+  llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(signature, dims, state);
   if (!symbols)
     return symbols.takeError();
   tensors.assign(signature.info.input_count, std::nullopt);

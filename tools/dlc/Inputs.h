@@ -27,9 +27,16 @@ public:
 
   /// input_0.pb, ... or NAME.npy of a folder, bound to the instance.
   llvm::Error read(llvm::StringRef folder);
-  /// Floats in [-1, 1), integers from 0 to 7 (so that they can be indices and sizes), bool 0 or 1; the same on every machine. `dims` says how
-  /// large they are (its fixedDims and shapes); what it leaves open is as small as it may be, but at least 1.
-  llvm::Error make(uint64_t seed, const OnnxImportOptions &dims);
+  /// Floats in [-1, 1), integers from 0 to 7 (so that they can be indices and sizes), bool 0 or 1; the same on every
+  /// machine. `dims` says how large they are (its fixedDims and shapes), and `state` how large a state of the function
+  /// is; what is left open is as small as it may be, but at least 1.
+  struct StateSize {
+    int64_t length, capacity;
+  };
+  llvm::Error make(uint64_t seed, const OnnxImportOptions &dims, StateSize state);
+
+  /// What the inputs say about a symbol of the function; nothing where they do not.
+  std::optional<int64_t> valueOf(llvm::StringRef symbol) const;
 
   const std::vector<std::optional<HostTensor>> &get() const { return tensors; }
 
@@ -42,6 +49,9 @@ private:
   std::vector<std::optional<HostTensor>> tensors;
   std::vector<std::vector<dlcrt_string>> strings; // views of the tensors' strings
 };
+
+/// Random numbers for the entries that are there.
+llvm::Error fillState(dlcrt_module *module, dlcrt_state *state, uint64_t seed);
 
 } // namespace dlc
 

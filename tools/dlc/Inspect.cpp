@@ -34,13 +34,14 @@ namespace {
 
 class ModuleReport {
 public:
-  /// `dims` says for which dims the arena is measured.
-  ModuleReport(dlcrt_module *module, std::string subject, const OnnxImportOptions &dims)
-      : module(module), subject(std::move(subject)), dims(dims) {}
+  /// `only`: the function that is shown; empty: all. `dims` says for which dims the arena is measured.
+  ModuleReport(dlcrt_module *module, std::string subject, std::string only, const OnnxImportOptions &dims)
+      : module(module), subject(std::move(subject)), only(std::move(only)), dims(dims) {}
 
   llvm::Expected<json::Object> make(MLIRContext &context, llvm::ArrayRef<char> bytes);
 
 private:
+  llvm::Expected<json::Array> states(uint32_t count);
   llvm::Expected<json::Array> values(uint32_t function, uint32_t direction, uint32_t count);
   llvm::Expected<json::Object> function(uint32_t index);
   llvm::Expected<json::Object> variant(uint32_t index, ModuleOp plan);
@@ -50,7 +51,7 @@ private:
   llvm::Error check(dlcrt_status status) { return toError(status, error, subject); }
 
   dlcrt_module *module;
-  std::string subject;
+  std::string subject, only;
   const OnnxImportOptions &dims;
   RuntimeError error;
 };
@@ -103,7 +104,36 @@ llvm::Expected<json::Object> ModuleReport::function(uint32_t index) {
   llvm::Expected<json::Array> outputs = values(index, DLCRT_OUTPUT, info.output_count);
   if (!outputs)
     return outputs.takeError();
-  return json::Object{{"name", text(info.name)}, {"inputs", std::move(*inputs)}, {"outputs", std::move(*outputs)}, {"symbols", std::move(symbols)}};
+  json::Object entry{{"name", text(info.name)},
+                     {"inputs", std::move(*inputs)},
+                     {"outputs", std::move(*outputs)},
+                     {"symbols", std::move(symbols)}};
+  if (info.state_count != 0) {
+    auto symbol = sized<dlcrt_symbol_info>();
+    if (llvm::Error failed = check(dlcrt_module_symbol(module, index, info.length_symbol, &symbol, &error)))
+      return std::move(failed);
+    entry["states"] = number(info.state_count);
+    entry["state_length"] = text(symbol.name);
+  }
+  return entry;
+}
+
+llvm::Expected<json::Array> ModuleReport::states(uint32_t count) {
+  json::Array list;
+  for (uint32_t i = 0; i < count; ++i) {
+    auto info = sized<dlcrt_state_info>();
+    if (llvm::Error failed = check(dlcrt_module_state(module, i, &info, &error)))
+      return std::move(failed);
+    json::Array dims;
+    for (uint32_t d = 0; d < info.rank; ++d)
+      dims.push_back(
+          text(textOf([&](char *to, size_t size) { return dlcrt_module_state_dim_text(module, i, d, to, size); })));
+    list.push_back(json::Object{{"name", text(info.name)},
+                                {"type", dlcrt_dtype_name(info.dtype)},
+                                {"dims", std::move(dims)},
+                                {"axis", number(info.axis)}});
+  }
+  return list;
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,6 +157,8 @@ json::Array ModuleReport::kernels(ModuleOp plan, uint64_t codeBytes) {
   llvm::sort(entries);
   json::Array list;
   for (plan::KernelOp kernel : plan.getOps<plan::KernelOp>()) {
+    if (!launches.contains(kernel.getSymName())) // another function's
+      continue;
     json::Object entry{{"name", text(kernel.getSymName())}, {"launches", number(launches.lookup(kernel.getSymName()))}};
     if (std::optional<uint64_t> start = kernel.getEntry())
       entry["bytes"] = number(*std::upper_bound(entries.begin(), entries.end() - 1, *start) - *start); // up to the next one
@@ -181,7 +213,13 @@ llvm::Expected<json::Object> ModuleReport::variant(uint32_t index, ModuleOp plan
   auto info = sized<dlcrt_variant_info>();
   if (llvm::Error failed = check(dlcrt_module_variant(module, index, &info, &error)))
     return std::move(failed);
-  json::Object entry{{"target", text(info.target)}, {"priority", info.priority}, {"code_bytes", number(info.code_bytes)}};
+  auto function = sized<dlcrt_function_info>();
+  if (llvm::Error failed = check(dlcrt_module_function(module, info.function, &function, &error)))
+    return std::move(failed);
+  json::Object entry{{"function", text(function.name)},
+                     {"target", text(info.target)},
+                     {"priority", info.priority},
+                     {"code_bytes", number(info.code_bytes)}};
   if (llvm::Expected<Target> target = parseTarget(info.target)) {
     json::Array features;
     SmallVector<llvm::StringRef> words;
@@ -230,12 +268,33 @@ llvm::Expected<json::Object> ModuleReport::make(MLIRContext &context, llvm::Arra
                       {"code_bytes", number(info.code_bytes)}};
   json::Array functions, variants;
   for (uint32_t i = 0; i < info.function_count; ++i) {
+    auto about = sized<dlcrt_function_info>();
+    if (llvm::Error failed = check(dlcrt_module_function(module, i, &about, &error)))
+      return std::move(failed);
+    if (!only.empty() && only != about.name)
+      continue;
     llvm::Expected<json::Object> entry = function(i);
     if (!entry)
       return entry.takeError();
     functions.push_back(std::move(*entry));
   }
+  if (functions.empty())
+    return makeError("no function '{}'", only);
+  if (info.state_count != 0) {
+    llvm::Expected<json::Array> list = states(info.state_count);
+    if (!list)
+      return list.takeError();
+    report["states"] = std::move(*list);
+  }
   for (uint32_t i = 0; i < info.variant_count; ++i) {
+    auto about = sized<dlcrt_variant_info>();
+    auto own = sized<dlcrt_function_info>();
+    if (llvm::Error failed = check(dlcrt_module_variant(module, i, &about, &error)))
+      return std::move(failed);
+    if (llvm::Error failed = check(dlcrt_module_function(module, about.function, &own, &error)))
+      return std::move(failed);
+    if (!only.empty() && only != own.name)
+      continue;
     llvm::Expected<json::Object> entry = variant(i, *(*plans)[i]);
     if (!entry)
       return entry.takeError();
@@ -328,6 +387,9 @@ static void printModule(const json::Object &report, llvm::raw_ostream &os) {
     os << fmt::format("function {}\n", stringOf(function, "name"));
     printValues(listOf(function, "inputs"), "input ", os);
     printValues(listOf(function, "outputs"), "output", os);
+    if (function.get("states"))
+      os << fmt::format("  works on {} state{}, of length '{}'\n", numberOf(function, "states"),
+                        numberOf(function, "states") == 1 ? "" : "s", stringOf(function, "state_length"));
     for (const json::Value &entry : listOf(function, "symbols")) {
       const json::Object &symbol = *entry.getAsObject();
       std::string line = fmt::format("  symbol {}: {}..", stringOf(symbol, "name"), numberOf(symbol, "min"));
@@ -338,11 +400,20 @@ static void printModule(const json::Object &report, llvm::raw_ostream &os) {
       os << line << (symbol.get("anonymous") ? ", anonymous\n" : "\n");
     }
   }
+  for (const json::Value &value : listOf(report, "states")) {
+    const json::Object &state = *value.getAsObject();
+    os << fmt::format("state {}: {}[{}], grows along axis {}\n", stringOf(state, "name"), stringOf(state, "type"),
+                      join(listOf(state, "dims"), ", "), numberOf(state, "axis"));
+  }
   for (const json::Value &value : listOf(report, "variants")) {
     const json::Object &variant = *value.getAsObject();
     const json::Object &memory = *variant.getObject("memory");
-    os << fmt::format("variant {}: priority {}, {}\n", stringOf(variant, "target"), variant.getInteger("priority").value_or(0),
-                      variant.getBoolean("runs_here").value_or(false) ? "runs here" : "not here: " + stringOf(variant, "reason"));
+    std::string function =
+        listOf(report, "functions").size() > 1 ? fmt::format(" of function {}", stringOf(variant, "function")) : "";
+    os << fmt::format("variant {}{}: priority {}, {}\n", stringOf(variant, "target"), function,
+                      variant.getInteger("priority").value_or(0),
+                      variant.getBoolean("runs_here").value_or(false) ? "runs here"
+                                                                      : "not here: " + stringOf(variant, "reason"));
     os << fmt::format("  needs {}\n", join(listOf(variant, "features"), " "));
     if (variant.get("guard"))
       os << fmt::format("  serves {}\n", stringOf(variant, "guard"));
@@ -437,7 +508,8 @@ static int inspectModule(const Invocation &invocation, const std::string &path) 
   Session session(/*jobs=*/1, subject);
   session.getContext().loadAllAvailableDialects();
   llvm::Expected<json::Object> report =
-      ModuleReport(opened, subject, *dims).make(session.getContext(), {(*buffer)->getBufferStart(), (*buffer)->getBufferSize()});
+      ModuleReport(opened, subject, invocation.value(OPT_function), *dims)
+          .make(session.getContext(), {(*buffer)->getBufferStart(), (*buffer)->getBufferSize()});
   if (!report) {
     session.getDiagnostics().error(report.takeError());
     return session.fail(invocation);
@@ -475,8 +547,8 @@ int runInspect(const Invocation &invocation) {
   const std::string &path = invocation.inputs.front();
   if (llvm::sys::path::extension(path) == ".dlcm")
     return inspectModule(invocation, path);
-  if (invocation.has(OPT_verify) || invocation.has(OPT_plan))
-    return invocation.usage("--verify and --plan are for modules (.dlcm)");
+  if (invocation.has(OPT_verify) || invocation.has(OPT_plan) || invocation.has(OPT_function))
+    return invocation.usage("--verify, --plan and --function are for modules (.dlcm)");
   if (invocation.has(OPT_dim))
     return invocation.usage("--dim is for modules (.dlcm): the dims for which memory is reported");
   return inspectModel(invocation, path);

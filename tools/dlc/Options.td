@@ -50,6 +50,10 @@ defm target : Value<"target", "TARGET,...", "Targets, each a variant in the modu
                     "(repeatable; compile: default the x86-64-v2 baseline and this machine; run, bench and compare: the variant to take)", [CompileVerb, RunVerb, DoctorVerb, BenchVerb, CompareVerb]>;
 defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8); of a module, NAME=8 sizes random inputs, and the memory that inspect reports. Repeatable", [CompileVerb, RunVerb, BenchVerb, CompareVerb, InspectVerb]>;
 defm shape : Value<"shape", "INPUT=DIMS", "The dims of an input, such as image=1x3x224x224; ? leaves a dim as it is. Repeatable", Compiles>;
+defm function : Value<"function", "NAME", "Of a module with several functions, the one to run or to show; compile: NAME=FILE, a model that becomes the function "
+                      "NAME (repeatable; without it, functions of several models are called as their files, one model's is called main)", [CompileVerb, RunVerb, InspectVerb, BenchVerb]>;
+defm state : Value<"state", "INPUT=OUTPUT,...", "Inputs and outputs that are state, kept from run to run and no part of the signature: each output is Concat(input, x). "
+                   "A * stands for the same text on both sides. auto: all pairs that there are", Compiles>;
 defm precision : Value<"precision", "P", "fp32", Compiles>;
 def no_fusion : Switch<"no-fusion", "Make every op a kernel of its own: slow, to find out whether fusion is to blame", Compiles>;
 defm jobs : Value<"jobs", "N", "Threads of the compiler; the result does not depend on it (default: as many as this process may use)", Compiles>;
@@ -66,7 +70,10 @@ defm random : Value<"random", "SEED", "Make inputs from the signature instead of
                     "nothing says are as small as they may be, but at least 1", Runs>;
 defm threads : Value<"threads", "N", "Threads of the run (default: as many as this process may use)", Runs>;
 
+defm state_capacity : Value<"state-capacity", "N", "Entries for which the state of a function that works on one has room (default: 1024 more than its length)", Runs>;
+
 // --- bench
+defm state_length : Value<"state-length", "N", "Entries of the state before each run, random numbers (default: 0)", [BenchVerb]>;
 defm seconds : Value<"seconds", "S", "How long to measure, but at least 5 runs (default: 2)", [BenchVerb]>;
 defm warmup : Value<"warmup", "S", "How long to run before that, but at least once (default: 0.5)", [BenchVerb]>;
 

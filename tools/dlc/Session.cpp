@@ -6,6 +6,7 @@
 #include "Crash.h"
 #include "dlc/Support/Format.h"
 #include "dlcrt/runtime.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/STLExtras.h"
@@ -160,6 +161,82 @@ llvm::Expected<OnnxImportOptions> importOptionsOf(const Invocation &invocation) 
   if (errors)
     return std::move(errors);
   return options;
+}
+
+llvm::Expected<std::vector<ModelFile>> modelsOf(const Invocation &invocation) {
+  std::vector<ModelFile> models;
+  for (const std::string &path : invocation.inputs)
+    models.push_back({path, llvm::sys::path::stem(path).str()});
+  for (const std::string &text : invocation.values(OPT_function)) {
+    auto [name, path] = llvm::StringRef(text).split('=');
+    if (name.empty() || path.empty())
+      return makeError("--function takes NAME=FILE, not '{}'", text);
+    models.push_back({path.str(), name.str()});
+  }
+  if (models.size() == 1 && !invocation.has(OPT_function))
+    models.front().function = "main";
+  for (size_t i = 0; i != models.size(); ++i)
+    for (size_t j = 0; j != i; ++j)
+      if (models[i].function == models[j].function)
+        return makeError("two functions '{}', of {} and of {}: name them with --function NAME=FILE", models[i].function,
+                         models[j].path, models[i].path);
+  return models;
+}
+
+/// What of the options is about this model, where some other model may be meant: a dim or an input that it does not
+/// have is left out, unless none has it.
+static OnnxImportOptions optionsFor(size_t model, llvm::ArrayRef<OnnxSummary> summaries,
+                                    const OnnxImportOptions &options) {
+  auto hasDim = [](const OnnxSummary &summary, const std::string &name) {
+    return llvm::any_of(summary.inputs,
+                        [&](const OnnxSummary::Value &input) { return llvm::is_contained(input.dims, name); });
+  };
+  auto hasInput = [](const OnnxSummary &summary, const std::string &name) {
+    return llvm::any_of(summary.inputs, [&](const OnnxSummary::Value &input) { return input.name == name; });
+  };
+  auto dropOthers = [&](auto &map, auto has) {
+    for (auto entry = map.begin(); entry != map.end();) {
+      bool isOther = !has(summaries[model], entry->first) &&
+                     llvm::any_of(summaries, [&](const OnnxSummary &other) { return has(other, entry->first); });
+      entry = isOther ? map.erase(entry) : std::next(entry);
+    }
+  };
+  OnnxImportOptions own = options;
+  dropOthers(own.fixedDims, hasDim);
+  dropOthers(own.ranges, hasDim);
+  dropOthers(own.divisors, hasDim);
+  dropOthers(own.shapes, hasInput);
+  return own;
+}
+
+OwningOpRef<ModuleOp> importModels(MLIRContext &context, llvm::ArrayRef<ModelFile> models,
+                                   const OnnxImportOptions &options) {
+  std::vector<OnnxSummary> summaries;
+  bool hasOptions =
+      !options.fixedDims.empty() || !options.ranges.empty() || !options.divisors.empty() || !options.shapes.empty();
+  for (const ModelFile &model : models) {
+    if (models.size() == 1 || !hasOptions)
+      break;
+    llvm::Expected<OnnxSummary> summary = summarizeOnnx(model.path);
+    if (!summary)
+      return emitError(UnknownLoc::get(&context)) << llvm::toString(summary.takeError()), nullptr;
+    summaries.push_back(std::move(*summary));
+  }
+  OwningOpRef<ModuleOp> all;
+  for (auto [i, model] : llvm::enumerate(models)) {
+    OwningOpRef<ModuleOp> one =
+        importOnnx(context, model.path, summaries.empty() ? options : optionsFor(i, summaries, options));
+    if (!one)
+      return {};
+    for (auto function : llvm::make_early_inc_range(one->getOps<func::FuncOp>())) {
+      function.setSymName(model.function);
+      if (all)
+        function->moveBefore(all->getBody(), all->getBody()->end());
+    }
+    if (!all)
+      all = std::move(one);
+  }
+  return all;
 }
 
 llvm::Expected<std::vector<Target>> targetsOf(const Invocation &invocation) {

@@ -54,6 +54,17 @@ private:
 llvm::Expected<unsigned> jobsOf(const Invocation &invocation);
 /// --dim and --shape.
 llvm::Expected<OnnxImportOptions> importOptionsOf(const Invocation &invocation);
+/// A model, and the name of the function that it becomes.
+struct ModelFile {
+  std::string path, function;
+};
+/// What a command line of compile names: files, and those of --function NAME=FILE.
+llvm::Expected<std::vector<ModelFile>> modelsOf(const Invocation &invocation);
+/// All models in one module, a function each. --dim and --shape say something about those that have such a dim or
+/// input.
+mlir::OwningOpRef<mlir::ModuleOp> importModels(mlir::MLIRContext &context, llvm::ArrayRef<ModelFile> models,
+                                               const OnnxImportOptions &options);
+
 /// --target, each once.
 llvm::Expected<std::vector<Target>> targetsOf(const Invocation &invocation);
 /// The one of this machine's architecture that any such machine can run.

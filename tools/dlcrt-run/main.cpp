@@ -31,6 +31,9 @@ const char usage[] =
     "  --target T        take only variants for this target, e.g. cpu:x86-64-v2\n"
     "  --threads N       threads, the main one included; 0 = as many as this process may use (default 1)\n"
     "  --repeat N        run N times and report the times\n"
+    "  --state-capacity N  room in the state of a function that works on one (default: 1024 more than its length)\n"
+    "  --state-length N  its length before each run, random numbers with --random (default: 0, and runs make it "
+    "longer)\n"
     "  --trace           report each launch of the last run\n"
     "  --verify          check the constants' hashes first\n"
     "  --quiet           no report\n"
@@ -42,6 +45,8 @@ struct CommandLine {
   const char *module = nullptr, *inputs = nullptr, *outputs = nullptr, *function = nullptr, *target = nullptr;
   bool random = false, trace = false, verify = false, quiet = false;
   uint64_t seed = 0, threads = 1, repeat = 1;
+  bool hasCapacity = false, hasLength = false;
+  uint64_t capacity = 0, length = 0; // of the state
   std::vector<std::pair<std::string, int64_t>> dims;
 };
 
@@ -90,8 +95,9 @@ int parse(int argc, char **argv, CommandLine &line) {
       line.module = argv[i];
       continue;
     }
-    static const char *const withValue[] = {"--inputs",   "--outputs", "--random",  "--dim",
-                                            "--function", "--target",  "--threads", "--repeat"};
+    static const char *const withValue[] = {"--inputs",         "--outputs",     "--random",  "--dim",
+                                            "--function",       "--target",      "--threads", "--repeat",
+                                            "--state-capacity", "--state-length"};
     if (std::find(std::begin(withValue), std::end(withValue), option) == std::end(withValue))
       return failUsage("unknown option '" + option + "'");
     if (!given) {
@@ -114,6 +120,10 @@ int parse(int argc, char **argv, CommandLine &line) {
       ok = parseNumber(given, 4096, line.threads);
     else if (option == "--repeat")
       ok = parseNumber(given, 1000000000, line.repeat) && line.repeat > 0;
+    else if (option == "--state-capacity")
+      line.hasCapacity = ok = parseNumber(given, INT32_MAX, line.capacity);
+    else if (option == "--state-length")
+      line.hasLength = ok = parseNumber(given, INT32_MAX, line.length);
     else { // --dim
       const char *equals = std::strchr(given, '=');
       uint64_t value = 0;
@@ -225,21 +235,28 @@ private:
   int fail() { return failUser(error.message()); }
   void describe();
   void describeValues(uint32_t direction, uint32_t count);
+  void describeStates();
   int bindInputs();
   int readInput(uint32_t index, const dlcrt_value_info &info, bool &found);
   int bindRandom();
+  void noteInputDims();
+  int64_t capacity() const { return int64_t(line.hasCapacity ? line.capacity : line.length + 1024); }
+  int makeState();
+  int fillState();
   int execute();
   int writeOutputs();
 
   const CommandLine &line;
   dlcrt::Error error;
   dlcrt::Module module;
+  dlcrt::State state;
   dlcrt::Instance instance;
   dlcrt_pool *pool;
   uint32_t function = 0;
   dlcrt_function_info functionInfo = {};
   std::vector<Array> inputs; // dtype 0: stays unbound
   std::vector<bool> given;   // by a file
+  std::vector<int64_t> symbols; // the function's, as far as inputs and options say
   double loadMs = 0;
 };
 
@@ -260,9 +277,20 @@ void Runner::describeValues(uint32_t direction, uint32_t count) {
               });
     std::printf("  %s %s: %s[%s]%s%s\n", direction == DLCRT_INPUT ? "input" : "output", info.name,
                 dlcrt_dtype_name(info.dtype), dims.c_str(), info.flags & DLCRT_INFO_OPTIONAL ? ", optional" : "",
-                info.flags & DLCRT_INFO_DEFAULT ? ", has a default"
-                : info.state != DLCRT_NO_INDEX  ? ", state"
-                                                : "");
+                info.flags & DLCRT_INFO_DEFAULT ? ", has a default" : "");
+  }
+}
+
+void Runner::describeStates() {
+  for (uint32_t i = 0; i < module.info().state_count; ++i) {
+    auto info = sized<dlcrt_state_info>();
+    dlcrt_module_state(module.c(), i, &info, nullptr);
+    std::string dims;
+    for (uint32_t d = 0; d < info.rank; ++d)
+      dims += (d ? ", " : "") + textOf([&](char *text, size_t room) {
+                return dlcrt_module_state_dim_text(module.c(), i, d, text, room);
+              });
+    std::printf("  state %s: %s[%s]\n", info.name, dlcrt_dtype_name(info.dtype), dims.c_str());
   }
 }
 
@@ -270,9 +298,17 @@ void Runner::describe() {
   dlcrt_module_info about = module.info();
   std::printf("%s: made by %s, %.1f MB of constants, loaded in %.2f ms\n", line.module, about.producer,
               double(about.weight_bytes) / 1e6, loadMs);
+  for (uint32_t i = 0; i < about.function_count; ++i) {
+    auto other = sized<dlcrt_function_info>();
+    dlcrt_module_function(module.c(), i, &other, nullptr);
+    if (i != function)
+      std::printf("function %s (--function %s tells more)\n", other.name, other.name);
+  }
   std::printf("function %s\n", functionInfo.name);
   describeValues(DLCRT_INPUT, functionInfo.input_count);
   describeValues(DLCRT_OUTPUT, functionInfo.output_count);
+  if (functionInfo.state_count)
+    describeStates();
   for (uint32_t i = 0; i < functionInfo.symbol_count; ++i) {
     auto info = sized<dlcrt_symbol_info>();
     dlcrt_module_symbol(module.c(), function, i, &info, nullptr);
@@ -317,12 +353,14 @@ int Runner::bindInputs() {
       if (int status = readInput(i, info, found))
         return status;
     given[i] = found;
-    bool needed = !(info.flags & (DLCRT_INFO_OPTIONAL | DLCRT_INFO_DEFAULT)) && info.state == DLCRT_NO_INDEX;
+    bool needed = !(info.flags & (DLCRT_INFO_OPTIONAL | DLCRT_INFO_DEFAULT));
     if (!found && needed && !line.random)
       return failUser(fileOf(line.inputs, info.name) + ": no such file, and input '" + info.name + "' needs one");
     if (!found && needed)
       inputs[i].dtype = info.dtype; // bindRandom makes it
   }
+  symbols.assign(functionInfo.symbol_count, 1);
+  noteInputDims();
   if (line.random)
     if (int status = bindRandom())
       return status;
@@ -338,8 +376,69 @@ int Runner::bindInputs() {
   return 0;
 }
 
+/// Inputs from files say how large the others, and the state, have to be.
+void Runner::noteInputDims() {
+  for (uint32_t i = 0; i < functionInfo.input_count; ++i)
+    for (uint32_t d = 0; given[i] && d < inputs[i].dims.size(); ++d) {
+      auto info = sized<dlcrt_dim_info>();
+      if (dlcrt_module_dim(module.c(), function, DLCRT_INPUT, i, d, &info, nullptr) == DLCRT_OK &&
+          info.kind == DLCRT_DIM_SYMBOL)
+        symbols[info.symbol] = inputs[i].dims[d];
+    }
+}
+
+/// The state has the inputs' dims.
+int Runner::makeState() {
+  if (!functionInfo.state_count) {
+    if (line.hasCapacity || line.hasLength)
+      return failUser("--state-capacity and --state-length: function '" + std::string(functionInfo.name) +
+                      "' works on no state");
+    return 0;
+  }
+  std::vector<const char *> names;
+  std::vector<int64_t> values;
+  for (uint32_t i = 1; i < module.info().state_symbol_count; ++i) {
+    auto wanted = sized<dlcrt_symbol_info>();
+    dlcrt_module_state_symbol(module.c(), i, &wanted, nullptr);
+    names.push_back(wanted.name);
+    values.push_back(std::max<int64_t>(wanted.min, 1));
+    for (uint32_t s = 0; s < functionInfo.symbol_count; ++s) {
+      auto own = sized<dlcrt_symbol_info>();
+      dlcrt_module_symbol(module.c(), function, s, &own, nullptr);
+      if (std::strcmp(own.name, wanted.name) == 0)
+        values.back() = symbols[s];
+    }
+  }
+  auto options = sized<dlcrt_state_options>();
+  options.dim_count = uint32_t(names.size());
+  options.dim_names = names.data();
+  options.dim_values = values.data();
+  options.capacity = capacity();
+  state = dlcrt::State::create(module, options, error);
+  if (!state || !state.setLength(int64_t(line.length), error) || !instance.setState(state, error))
+    return fail();
+  return line.random && line.length ? fillState() : 0;
+}
+
+int Runner::fillState() {
+  Random random{line.seed};
+  for (uint32_t i = 0; i < module.info().state_count; ++i) {
+    auto info = sized<dlcrt_state_info>();
+    dlcrt_module_state(module.c(), i, &info, nullptr);
+    std::vector<int64_t> dims(info.rank), strides(info.rank);
+    if (!state.view(i, dims.data(), strides.data(), error))
+      return fail();
+    Array array{info.dtype, dims, {}};
+    array.bytes.resize(dlcrt_tensor_bytes(info.dtype, info.rank, dims.data()));
+    fillRandom(array, random);
+    if (!state.write(i, 0, dlcrt::tensor(info.dtype, array.bytes.data(), dims.data(), info.rank), error))
+      return fail();
+  }
+  return 0;
+}
+
 int Runner::bindRandom() {
-  std::vector<int64_t> symbols(functionInfo.symbol_count);
+  symbols.resize(functionInfo.symbol_count);
   std::vector<std::string> names(functionInfo.symbol_count);
   for (uint32_t i = 0; i < functionInfo.symbol_count; ++i) {
     auto info = sized<dlcrt_symbol_info>();
@@ -352,16 +451,17 @@ int Runner::bindRandom() {
     auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
       return failUser("--dim " + name + ": function '" + functionInfo.name + "' has no dimension of this name");
-    symbols[size_t(found - names.begin())] = value;
+    uint32_t symbol = uint32_t(found - names.begin());
+    if (symbol == functionInfo.length_symbol || symbol == functionInfo.capacity_symbol)
+      return failUser("--dim " + name + ": the state says it: --state-length or --state-capacity");
+    symbols[symbol] = value;
   }
-  // Inputs from files say how large the others have to be.
-  for (uint32_t i = 0; i < functionInfo.input_count; ++i)
-    for (uint32_t d = 0; given[i] && d < inputs[i].dims.size(); ++d) {
-      auto info = sized<dlcrt_dim_info>();
-      if (dlcrt_module_dim(module.c(), function, DLCRT_INPUT, i, d, &info, nullptr) == DLCRT_OK &&
-          info.kind == DLCRT_DIM_SYMBOL)
-        symbols[info.symbol] = inputs[i].dims[d];
-    }
+  if (functionInfo.state_count) {
+    symbols[functionInfo.length_symbol] = int64_t(line.length);
+    if (functionInfo.capacity_symbol != DLCRT_NO_INDEX)
+      symbols[functionInfo.capacity_symbol] = capacity();
+  }
+  noteInputDims();
   Random random{line.seed};
   for (uint32_t i = 0; i < functionInfo.input_count; ++i) {
     if (inputs[i].dtype == 0 || given[i])
@@ -390,6 +490,8 @@ int Runner::execute() {
         std::printf("%10.3f ms  %s  %s\n", double(event->end_ns - event->begin_ns) / 1e6, event->name,
                     std::string(event->node_names, std::strcspn(event->node_names, "\n")).c_str());
       };
+    if (line.hasLength && !state.setLength(int64_t(line.length), error))
+      return fail();
     auto begin = std::chrono::steady_clock::now();
     if (!instance.run(options, error))
       return fail();
@@ -465,6 +567,8 @@ int Runner::run() {
   if (!runs)
     return line.outputs ? failUsage("--outputs without --inputs or --random") : 0;
   if (int status = bindInputs())
+    return status;
+  if (int status = makeState())
     return status;
   if (int status = execute())
     return status;

@@ -132,6 +132,17 @@ def Dlc_KernelYieldOp : Op<Dlc_Dialect, "kernel_yield", [Pure, Terminator, HasPa
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }
 
+def Dlc_KernelAppendOp : Op<Dlc_Dialect, "kernel_append", [Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {
+  let summary = "init with x written at `offset` along `axis`";
+  let description = [{ Its loops are those over x. What init holds elsewhere is neither read nor written. }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$init, Index:$offset, I64Attr:$axis);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "`ins` `(` $x `:` type($x) `)` `outs` `(` $init `:` type($init) `)` `at` $offset attr-dict `->` type($result)";
+  let extraClassDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
+}
+
 def Dlc_RaiseOp : Op<Dlc_Dialect, "kernel_raise", [MemoryEffects<[MemWrite]>]> {
   let summary = "Makes the run fail after this launch: the data cannot be computed";
   let description = [{ `status` is one of enum dlcrt_kernel_status. The kernel goes on, inside its buffers. }];

@@ -55,6 +55,8 @@ struct CodegenOptions {
 
 struct CompileOptions {
   PrecisionOptions precision;
+  /// Pairs of inputs and outputs that are state, "INPUT=OUTPUT,..." or "auto" (see bind-state); empty: none.
+  std::string state;
   std::vector<VariantOptions> variants; // at least one; the order is that in the module
   CodegenOptions codegen;
   /// Off: every op is a kernel of its own. Slow, and free of the mistakes of whatever joins ops.

@@ -64,6 +64,18 @@ def Plan_ValueAttr : Plan_Attr<"Value", "value"> {
   let assemblyFormat = "`<` $name `,` $type (`,` $defaultValue^)? `>`";
 }
 
+def Plan_StateAttr : Plan_Attr<"State", "state"> {
+  let summary = "A state that the function works on: its name, its type, and the axis that has the capacity";
+  let parameters = (ins "::mlir::StringAttr":$name, "::mlir::RankedTensorType":$type, "int64_t":$axis);
+  let assemblyFormat = "`<` $name `,` $type `,` $axis `>`";
+}
+
+def Plan_LengthAttr : Plan_Attr<"Length", "length"> {
+  let summary = "How long the function's states are: the symbols of their length and capacity, and by how much a run makes them longer";
+  let parameters = (ins "::mlir::StringAttr":$symbol, "::mlir::StringAttr":$capacity, "::dlc::DimExprAttr":$growth);
+  let assemblyFormat = "`<` $symbol `,` $capacity `,` $growth `>`";
+}
+
 def Plan_SlotClass : I32EnumAttr<"SlotClass", "when a slot's size is known; values as in dlcrt/format.h", [
     I32EnumAttrCase<"Fixed", 0, "fixed">, I32EnumAttrCase<"Symbolic", 1, "symbolic">, I32EnumAttrCase<"Late", 2, "late">]> {
   let cppNamespace = "::dlc::plan";
@@ -111,9 +123,12 @@ def Plan_YieldOp : Plan_Op<"yield", [Pure, Terminator, ParentOneOf<["KernelOp", 
 
 def Plan_FuncOp : Plan_Op<"func", [Symbol, IsolatedFromAbove, SingleBlock]> {
   let summary = "A function's plan: a straight list of instructions, some with blocks of their own, ending in plan.return";
-  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$outputs, ArrayAttr:$symbols);
+  let description = [{ `states` and `length` are there where the function works on states, and then both. }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$outputs, ArrayAttr:$symbols, OptionalAttr<ArrayAttr>:$states,
+                       OptionalAttr<Plan_LengthAttr>:$length);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `inputs` $inputs `outputs` $outputs `symbols` $symbols attr-dict-with-keyword $body";
+  let assemblyFormat = [{ $sym_name `inputs` $inputs `outputs` $outputs `symbols` $symbols (`states` $states^)? (`length` $length^)?
+      attr-dict-with-keyword $body }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -129,6 +144,12 @@ def Plan_InputOp : Plan_Op<"input", [Pure]> {
   let arguments = (ins I64Attr:$index);
   let results = (outs Plan_BufferOrObject:$buffer);
   let assemblyFormat = "$index attr-dict `:` type($buffer)";
+}
+def Plan_StateOp : Plan_Op<"state", [Pure]> {
+  let summary = "All of the memory of the function's state number `index`, which outlives the run";
+  let arguments = (ins I64Attr:$index);
+  let results = (outs Plan_BufferType:$buffer);
+  let assemblyFormat = "$index attr-dict";
 }
 def Plan_OutputOp : Plan_Op<"output", []> {
   let arguments = (ins I64Attr:$index, TypedArrayAttrBase<Dlc_DimExprAttr, "dims">:$dims, Dlc_DimExprAttr:$bytes);

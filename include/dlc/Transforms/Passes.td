@@ -17,6 +17,16 @@ def InferShapes : Pass<"infer-shapes", "::mlir::func::FuncOp"> {
   }];
 }
 
+def BindState : Pass<"bind-state", "::mlir::ModuleOp"> {
+  let summary = "Makes pairs of an input and an output that is the input extended by a Concat the state of the function";
+  let description = [{
+    For an input P of dims [.., L, ..] and an output R = Concat(P, x), the argument becomes state S of dims [.., L_capacity, ..]; P is
+    `dlc.prefix` of S and R that of `dlc.append`(S, x), which takes R's place among the results (`dlc.state_of`). So nothing of P is copied
+    by a run. All states of a module have one length.
+  }];
+  let options = [Option<"pairs", "pairs", "std::string", "", "INPUT=OUTPUT,..., each side with at most one *, or `auto`: all that there are">];
+}
+
 def Simplify : Pass<"simplify", "::mlir::func::FuncOp"> {
   let summary = "Removes ops without effect: dead ones, identity casts, reshapes and transposes, chains of them, neutral operands";
 }

@@ -5,6 +5,12 @@
     module = dlcrt.Module("model.dlcm")
     instance = dlcrt.Instance(module, threads=4)
     outputs = instance.run({"x": array})
+
+A function that works on states (a decoder with its key-value cache) needs one, which instances of several functions may share:
+
+    state = dlcrt.State(module, capacity=2048)
+    prefill = dlcrt.Instance(module, function="prefill", state=state)
+    decode = dlcrt.Instance(module, function="decode", state=state)
 """
 
 import collections
@@ -14,17 +20,21 @@ import os
 import threading
 import weakref
 
+import numpy as np
+
 from . import _dtypes
 from . import _library as _l
 from ._library import DlcrtError, load
 
-__all__ = ["DlcrtError", "Function", "Instance", "Module", "Symbol", "Value", "Variant", "load"]
+__all__ = ["DlcrtError", "Function", "Instance", "Module", "State", "StateInfo", "Symbol", "Value", "Variant", "load"]
 __version__ = "0.1.0"
 
 # dims: int, or a str with the expression, "?" for those known only after a run. dtype: the number of onnx.TensorProto.
-Value = collections.namedtuple("Value", "name dtype dtype_name dims optional has_default state alias late")
+Value = collections.namedtuple("Value", "name dtype dtype_name dims optional has_default alias late")
 Symbol = collections.namedtuple("Symbol", "name min max divisor anonymous")
-Function = collections.namedtuple("Function", "name inputs outputs symbols")
+# length, capacity: the symbols that are the states' before a run, of a function that works on `states` of them; else None.
+Function = collections.namedtuple("Function", "name inputs outputs symbols states length capacity")
+StateInfo = collections.namedtuple("StateInfo", "name dtype dtype_name dims axis")
 # reason: why this machine cannot run it, or None.
 Variant = collections.namedtuple("Variant", "function target priority guard reason")
 
@@ -75,6 +85,18 @@ class Module:
         return self._functions
 
     @property
+    def states(self):
+        """What functions keep from run to run, a list of StateInfo."""
+        result = []
+        for i in range(self._info().state_count):
+            info = _l.StateInfo()
+            self._lib.module_state(self._handle, i, info)
+            dims = [_text(lambda to, size: self._lib.module_state_dim_text(self._handle, i, d, to, size)) for d in range(info.rank)]
+            dims = [int(dim) if dim.isdigit() else dim for dim in dims]
+            result.append(StateInfo(info.name.decode(), info.dtype, self._lib.dtype_name(info.dtype).decode(), dims, info.axis))
+        return result
+
+    @property
     def variants(self):
         """Compilations of the functions, a list of Variant."""
         result = []
@@ -105,7 +127,8 @@ class Module:
             symbols.append(Symbol(symbol.name.decode(), symbol.min, symbol.max, symbol.divisor, bool(symbol.anonymous)))
         inputs = [self._value(index, _l.INPUT, i) for i in range(info.input_count)]
         outputs = [self._value(index, _l.OUTPUT, i) for i in range(info.output_count)]
-        return Function(info.name.decode(), inputs, outputs, symbols)
+        name = lambda i: None if i == _l.NO_INDEX else symbols[i].name
+        return Function(info.name.decode(), inputs, outputs, symbols, info.state_count, name(info.length_symbol), name(info.capacity_symbol))
 
     def _value(self, function, direction, index):
         info = _l.ValueInfo()
@@ -122,7 +145,7 @@ class Module:
                     lambda to, size: self._lib.module_dim_text(self._handle, function, direction, index, d, to, size)))
         number = lambda i: None if i == _l.NO_INDEX else i
         return Value(info.name.decode(), info.dtype, self._lib.dtype_name(info.dtype).decode(), dims,
-                     bool(info.flags & _l.OPTIONAL), bool(info.flags & _l.DEFAULT), number(info.state), number(info.alias),
+                     bool(info.flags & _l.OPTIONAL), bool(info.flags & _l.DEFAULT), number(info.alias),
                      bool(info.flags & _l.LATE))
 
 
@@ -148,13 +171,87 @@ class _Pool:
         weakref.finalize(self, library.pool_destroy, self.handle)
 
 
+class State:
+    """What is kept from run to run: all states of a module, with one length and one capacity.
+
+    dims: values for the other symbols of the states' dims, such as {"batch": 1}. One run uses a state at a time."""
+
+    def __init__(self, module, capacity, dims=None):
+        self._lib = module._lib
+        self._numbers = {info.name: i for i, info in enumerate(module.states)}
+        self._infos = module.states
+        names = list(dims or {})
+        options = _l.StateOptions(capacity=capacity, dim_count=len(names))
+        options.dim_names = (c.c_char_p * len(names))(*(name.encode() for name in names))
+        options.dim_values = (c.c_int64 * len(names))(*(dims[name] for name in names))
+        self._handle = c.c_void_p()
+        self._lib.state_create(module._handle, options, self._handle)
+        self._finalizer = weakref.finalize(self, self._lib.state_destroy, self._handle)
+
+    def close(self):
+        """Frees the state now, or when the last instance that has it goes."""
+        self._finalizer()
+
+    @property
+    def length(self):
+        """Entries that are there. It may be set: to fewer, which forgets the last ones, or to more, behind which something was written."""
+        return self._lib.state_length(self._handle)
+
+    @length.setter
+    def length(self, length):
+        self._lib.state_set_length(self._handle, length)
+
+    @property
+    def capacity(self):
+        return self._lib.state_capacity(self._handle)
+
+    @property
+    def nbytes(self):
+        return self._lib.state_bytes(self._handle)
+
+    def reset(self):
+        """Forgets all entries."""
+        self.length = 0
+
+    def grow(self, capacity):
+        """Makes the capacity at least so large; what is there is copied."""
+        self._lib.state_grow(self._handle, capacity)
+
+    def read(self, name):
+        """A copy of the entries of one state, an array."""
+        index = self._number(name)
+        rank = len(self._infos[index].dims)
+        tensor, dims, strides = _l.Tensor(), (c.c_int64 * rank)(), (c.c_int64 * rank)()
+        self._lib.state_view(self._handle, index, tensor, dims, strides)
+        result = np.empty(dims[:rank], _dtypes.numpy_dtype(tensor.dtype))
+        tensor = _l.Tensor(dtype=tensor.dtype, data=result.ctypes.data, rank=rank, dims=dims, device_kind=1)
+        self._lib.state_read(self._handle, index, 0, tensor)
+        return result
+
+    def write(self, name, array, first=0):
+        """Writes entries from `first` on, within the capacity. The length stays as it is."""
+        index = self._number(name)
+        info = self._infos[index]
+        shape = getattr(array, "shape", None)
+        dtype, dense = _dtypes.to_runtime(array, info.dtype)
+        shape = tuple(shape) if shape is not None else dense.shape
+        dims = (c.c_int64 * len(shape))(*shape)
+        tensor = _l.Tensor(dtype=dtype, data=dense.ctypes.data, rank=len(shape), dims=dims, device_kind=1)
+        self._lib.state_write(self._handle, index, first, tensor)
+
+    def _number(self, name):
+        if name not in self._numbers:
+            raise KeyError(f"no state {name!r}; there are: {', '.join(self._numbers)}")
+        return self._numbers[name]
+
+
 class Instance:
     """Runs one function of a module. Belongs to one thread at a time.
 
     function: name (default: the only one, or "main"). variant: only those for this target, e.g. "cpu:x86-64-v2".
-    threads: 0 = as many as this process may use. share_state: another instance whose named state this one uses."""
+    threads: 0 = as many as this process may use. state: the State that runs use, of a function that works on one."""
 
-    def __init__(self, module, variant=None, threads=1, function=None, arena_limit=0, share_state=None):
+    def __init__(self, module, variant=None, threads=1, function=None, arena_limit=0, state=None):
         self._lib = module._lib
         self._module = module
         self._pool = _Pool.of(self._lib, threads) if threads != 1 else None
@@ -165,8 +262,6 @@ class Instance:
             options.workers = self._pool.threads
             options.parallel_for = self._lib.parallel_for
             options.parallel_ctx = self._pool.handle
-        if share_state is not None:
-            options.share_state = share_state._handle
         self._handle = c.c_void_p()
         self._lib.instance_create(module._handle, options, self._handle)
         # The finalizer holds the pool: it must be there until the instance is gone.
@@ -174,6 +269,19 @@ class Instance:
         self._bound = {}  # number of an input: what its memory belongs to
         self.function = module.functions[self._lib.instance_function(self._handle)]
         self._input_numbers = {value.name: i for i, value in enumerate(self.function.inputs)}
+        self._state = None
+        if state is not None:
+            self.state = state
+
+    @property
+    def state(self):
+        """The State that is attached, or None."""
+        return self._state
+
+    @state.setter
+    def state(self, state):
+        self._lib.instance_set_state(self._handle, state._handle if state is not None else None)
+        self._state = state
 
     def close(self):
         """Frees the instance now instead of when it is collected."""
@@ -216,10 +324,6 @@ class Instance:
         self._lib.instance_run(self._handle, None)
         results = [self._output(index) for index in range(len(self.function.outputs))]
         return {v.name: r for v, r in zip(self.function.outputs, results)} if by_name else results
-
-    def reset_state(self):
-        """All named state to zero."""
-        self._lib.instance_reset_state(self._handle, _l.NO_INDEX)
 
     def _bind(self, index, array):
         value = self.function.inputs[index]

@@ -32,23 +32,26 @@ Tensor = _struct(
 ModuleOptions = _struct("ModuleOptions", ("flags", u32), ("name", text))
 ModuleInfo = _struct(
     "ModuleInfo", ("format_major", c.c_uint16), ("format_minor", c.c_uint16), ("producer", text), ("function_count", u32),
-    ("variant_count", u32), ("state_count", u32), ("reserved", u32), ("file_bytes", u64), ("weight_bytes", u64),
+    ("variant_count", u32), ("state_count", u32), ("state_symbol_count", u32), ("file_bytes", u64), ("weight_bytes", u64),
     ("code_bytes", u64))
 FunctionInfo = _struct(
     "FunctionInfo", ("reserved", u32), ("name", text), ("input_count", u32), ("output_count", u32), ("symbol_count", u32),
-    ("reserved1", u32))
+    ("state_count", u32), ("length_symbol", u32), ("capacity_symbol", u32))
 SymbolInfo = _struct("SymbolInfo", ("anonymous", u32), ("name", text), ("min", i64), ("max", i64), ("divisor", i64))
 ValueInfo = _struct(
-    "ValueInfo", ("dtype", i32), ("name", text), ("rank", u32), ("flags", u32), ("alias", u32), ("state", u32))
+    "ValueInfo", ("dtype", i32), ("name", text), ("rank", u32), ("flags", u32), ("alias", u32), ("reserved", u32))
 DimInfo = _struct("DimInfo", ("kind", i32), ("value", i64), ("symbol", u32), ("reserved", u32))
-StateInfo = _struct("StateInfo", ("dtype", i32), ("name", text), ("bytes", u64))
+StateInfo = _struct("StateInfo", ("dtype", i32), ("name", text), ("rank", u32), ("axis", u32))
+StateOptions = _struct(
+    "StateOptions", ("dim_count", u32), ("dim_names", c.POINTER(text)), ("dim_values", c.POINTER(i64)), ("capacity", i64),
+    ("allocator", pointer))
 VariantInfo = _struct(
     "VariantInfo", ("function", u32), ("target", text), ("priority", i32), ("device_kind", u32), ("guarded", u32),
     ("kernel_count", u32), ("code_bytes", u64), ("fixed_arena_bytes", u64))
 InstanceOptions = _struct(
     "InstanceOptions", ("workers", u32), ("function", text), ("variant", text), ("arena_limit", u64), ("allocator", pointer),
     ("parallel_for", pointer), ("parallel_ctx", pointer), ("host_functions", pointer), ("host_function_count", u32),
-    ("device_factory_count", u32), ("device_factories", pointer), ("share_state", pointer))
+    ("device_factory_count", u32), ("device_factories", pointer))
 RunOptions = _struct(
     "RunOptions", ("reserved", u32), ("stream", pointer), ("cancel", pointer), ("deadline_ns", u64), ("trace", pointer),
     ("trace_ctx", pointer))
@@ -70,6 +73,7 @@ _CHECKED = {
     "module_output": [pointer, u32, u32, c.POINTER(ValueInfo)],
     "module_dim": [pointer, u32, u32, u32, u32, c.POINTER(DimInfo)],
     "module_state": [pointer, u32, c.POINTER(StateInfo)],
+    "module_state_symbol": [pointer, u32, c.POINTER(SymbolInfo)],
     "module_variant": [pointer, u32, c.POINTER(VariantInfo)],
     "module_variant_supported": [pointer, u32],
     "instance_create": [pointer, c.POINTER(InstanceOptions), c.POINTER(pointer)],
@@ -77,10 +81,14 @@ _CHECKED = {
     "instance_unbind_input": [pointer, u32],
     "instance_run": [pointer, c.POINTER(RunOptions)],
     "instance_output": [pointer, u32, c.POINTER(Tensor)],
-    "instance_reset_state": [pointer, u32],
-    "instance_read_state": [pointer, u32, u64, pointer, u64],
-    "instance_write_state": [pointer, u32, u64, pointer, u64],
+    "instance_set_state": [pointer, pointer],
     "instance_get_statistics": [pointer, c.POINTER(Statistics)],
+    "state_create": [pointer, c.POINTER(StateOptions), c.POINTER(pointer)],
+    "state_set_length": [pointer, i64],
+    "state_grow": [pointer, i64],
+    "state_view": [pointer, u32, c.POINTER(Tensor), c.POINTER(i64), c.POINTER(i64)],
+    "state_read": [pointer, u32, i64, c.POINTER(Tensor)],
+    "state_write": [pointer, u32, i64, c.POINTER(Tensor)],
 }
 _PLAIN = {
     "version_string": (text, []),
@@ -89,8 +97,13 @@ _PLAIN = {
     "dtype_name": (text, [i32]),
     "module_close": (None, [pointer]),
     "module_dim_text": (c.c_size_t, [pointer, u32, u32, u32, u32, pointer, c.c_size_t]),
+    "module_state_dim_text": (c.c_size_t, [pointer, u32, u32, pointer, c.c_size_t]),
     "module_variant_guard_text": (c.c_size_t, [pointer, u32, pointer, c.c_size_t]),
     "instance_destroy": (None, [pointer]),
+    "state_destroy": (None, [pointer]),
+    "state_length": (i64, [pointer]),
+    "state_capacity": (i64, [pointer]),
+    "state_bytes": (u64, [pointer]),
     "instance_function": (u32, [pointer]),
     "instance_variant": (u32, [pointer]),
     "pool_available_threads": (u32, []),
