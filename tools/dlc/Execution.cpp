@@ -153,9 +153,9 @@ llvm::Error Execution::bindInputs(const ExecutionRequest &request) {
   return inputs->make(*request.seed, request.isModule ? request.dims : OnnxImportOptions()); // of a model the importer took them
 }
 
-llvm::Error Execution::run() {
+llvm::Error Execution::run(const dlcrt_run_options *options) {
   RuntimeError error;
-  dlcrt_status status = dlcrt_instance_run(instance.get(), nullptr, &error);
+  dlcrt_status status = dlcrt_instance_run(instance.get(), options, &error);
   if (status == DLCRT_ERROR_CHECK && madeUp)
     return makeError("{}; the inputs were made up: give real ones with --inputs DIR", llvm::toString(toError(status, error, subject)));
   return toError(status, error, subject);

@@ -39,7 +39,7 @@ public:
   llvm::Error createInstance(const ExecutionRequest &request);
   /// Binds inputs in place.
   llvm::Error bindInputs(const ExecutionRequest &request);
-  llvm::Error run();
+  llvm::Error run(const dlcrt_run_options *options = nullptr);
   /// Copies of all outputs of the last run.
   llvm::Expected<std::vector<HostTensor>> readOutputs() const;
 
