@@ -13,7 +13,9 @@ namespace dlc {
 static constexpr size_t kLeastRuns = 5, kTopLaunches = 20;
 
 static uint64_t nowNs() { // the runtime's clock
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
 }
 
 static std::vector<std::string> linesOf(llvm::StringRef text) {
@@ -24,9 +26,12 @@ static std::vector<std::string> linesOf(llvm::StringRef text) {
 
 static void record(void *context, const dlcrt_trace_event *event) {
   bool isNamed = event->kind == DLCRT_TRACE_LAUNCH || event->kind == DLCRT_TRACE_CALL;
-  static_cast<Profile *>(context)->records.push_back({isNamed ? event->name : event->kind == DLCRT_TRACE_COPY ? "copy" : "fill",
-                                                      linesOf(event->node_names), linesOf(event->op_types), event->stage, event->tiles,
-                                                      event->bytes, event->begin_ns, event->end_ns});
+  static_cast<Profile *>(context)->records.push_back({isNamed                           ? event->name
+                                                      : event->kind == DLCRT_TRACE_COPY ? "copy"
+                                                                                        : "fill",
+                                                      linesOf(event->node_names), linesOf(event->op_types),
+                                                      event->stage, event->tiles, event->bytes, event->begin_ns,
+                                                      event->end_ns});
 }
 
 llvm::Expected<Profile> profileRuns(Execution &execution, double seconds) {
@@ -80,7 +85,9 @@ static std::vector<std::pair<std::string, Sum>> sumByName(const Profile &profile
   std::vector<std::pair<std::string, Sum>> sorted;
   for (auto &[name, sum] : sums)
     sorted.emplace_back(name.str(), sum);
-  llvm::sort(sorted, [](const auto &a, const auto &b) { return std::pair(-a.second.milliseconds, a.first) < std::pair(-b.second.milliseconds, b.first); });
+  llvm::sort(sorted, [](const auto &a, const auto &b) {
+    return std::pair(-a.second.milliseconds, a.first) < std::pair(-b.second.milliseconds, b.first);
+  });
   return sorted;
 }
 
@@ -131,17 +138,20 @@ void printProfile(const Profile &profile, llvm::raw_ostream &os) {
   double all = 0;
   auto kernels = sumByName(profile, all);
   auto line = [&](const Sum &sum, llvm::StringRef what) {
-    os << fmt::format("{:>10.3f} {:>6.1f} {:>9.2f}  {}\n", sum.milliseconds * 1e3, 100 * shareOf(sum.milliseconds, profile), sum.getBandwidth(), what);
+    os << fmt::format("{:>10.3f} {:>6.1f} {:>9.2f}  {}\n", sum.milliseconds * 1e3,
+                      100 * shareOf(sum.milliseconds, profile), sum.getBandwidth(), what);
   };
-  os << fmt::format("\nthe fastest run with a profile: {:.3f} ms, {:.1f} % of it outside of what is listed\n", profile.getMilliseconds(),
-                    100 * shareOf(profile.getMilliseconds() - all, profile));
+  os << fmt::format("\nthe fastest run with a profile: {:.3f} ms, {:.1f} % of it outside of what is listed\n",
+                    profile.getMilliseconds(), 100 * shareOf(profile.getMilliseconds() - all, profile));
   os << fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "us", "%", "GB/s", "kernel");
   for (const auto &[name, sum] : kernels)
     line(sum, fmt::format("{} ({} launch{})", name, sum.launches, sum.launches == 1 ? "" : "es"));
   std::vector<const ProfileRecord *> sorted;
   for (const ProfileRecord &record : profile.records)
     sorted.push_back(&record);
-  llvm::sort(sorted, [](auto *a, auto *b) { return std::pair(b->endNs - b->beginNs, a->beginNs) < std::pair(a->endNs - a->beginNs, b->beginNs); });
+  llvm::sort(sorted, [](auto *a, auto *b) {
+    return std::pair(b->endNs - b->beginNs, a->beginNs) < std::pair(a->endNs - a->beginNs, b->beginNs);
+  });
   os << fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "us", "%", "GB/s", "launch: nodes");
   for (const ProfileRecord *record : llvm::ArrayRef(sorted).take_front(std::min(kTopLaunches, sorted.size()))) {
     Sum sum;

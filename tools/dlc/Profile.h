@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 //
-// Where the time of a run goes: one record for each launch, copy, fill and call, with the nodes of the model that it computes.
+// Where the time of a run goes: one record for each launch, copy, fill and call, with the nodes of the model that it
+// computes.
 
 #ifndef DLC_TOOLS_DLC_PROFILE_H
 #define DLC_TOOLS_DLC_PROFILE_H
@@ -13,7 +14,7 @@
 namespace dlc {
 
 struct ProfileRecord {
-  std::string name; // of the kernel or host function; "copy" or "fill"
+  std::string name;                    // of the kernel or host function; "copy" or "fill"
   std::vector<std::string> nodes, ops; // of the model; a node without a name is called '#' and its number
   uint32_t stage = 0;
   uint64_t tiles = 0, bytes = 0;
