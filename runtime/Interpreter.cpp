@@ -472,6 +472,7 @@ Status Interpreter::execute(const dlcrt_instr_launch &i) {
   if (tiles > UINT32_MAX)
     return fail(error, DLCRT_ERROR_OVERFLOW, "kernel '%s' would have %llu tiles", name, (unsigned long long)tiles);
   const uint32_t *numbers = numbersAfter(&i, sizeof(i));
+  uint64_t bytes = 0;
   for (uint32_t b = 0; b < i.buffer_count; ++b) {
     const Buffer *operand;
     if (Status status = buffer(numbers[b], operand))
@@ -480,6 +481,7 @@ Status Interpreter::execute(const dlcrt_instr_launch &i) {
       return fail(error, DLCRT_ERROR_DEVICE, "kernel '%s' runs on device %u, but its buffer %u is on device %u", name,
                   i.device, b, operand->device);
     instance.addresses[b] = operand->address;
+    bytes += operand->bytes;
   }
   for (uint32_t s = 0; s < i.scalar_count; ++s)
     if (Status status = value(numbers[i.buffer_count + s], instance.scalars[s]))
@@ -506,7 +508,7 @@ Status Interpreter::execute(const dlcrt_instr_launch &i) {
     printNodes(out, module, i.debug, name);
     return withPrefix(error, status, nodes);
   }
-  trace(begin, DLCRT_TRACE_LAUNCH, name, i.device, tiles, 0, i.debug);
+  trace(begin, DLCRT_TRACE_LAUNCH, name, i.device, tiles, bytes, i.debug);
   return instance.cpu.control.check(error); // the launch may have stopped half-way
 }
 

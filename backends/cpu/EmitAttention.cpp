@@ -168,7 +168,7 @@ Value AttentionEmitter::memoryOf(Value tensor) {
   Value &known = memories[tensor];
   if (!known) {
     auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
-    known = memref::SubViewOp::create(rewriter, loc, memoryOf(slice.getSource()), slice.getMixedOffsets(), slice.getMixedSizes(), slice.getMixedStrides());
+    known = memref::SubViewOp::create(rewriter, loc, memoryOf(slice->getOperand(0)), slice.getMixedOffsets(), slice.getMixedSizes(), slice.getMixedStrides());
   }
   return known;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Execution.h"
+#include "Profile.h"
 #include "Statistics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/JSON.h"
@@ -105,7 +106,7 @@ static llvm::Expected<Report> measure(Execution &execution, double seconds, doub
 /// The element types of this version's modules are those of the model.
 static constexpr llvm::StringLiteral kPrecision = "fp32";
 
-static void printJson(const Report &report, const Execution &execution, llvm::raw_ostream &os) {
+static void printJson(const Report &report, const Profile *profile, const Execution &execution, llvm::raw_ostream &os) {
   const Statistics &times = report.milliseconds;
   llvm::json::OStream json(os);
   json.object([&] {
@@ -139,6 +140,8 @@ static void printJson(const Report &report, const Execution &execution, llvm::ra
     json.attribute("state_bytes", static_cast<int64_t>(report.stateBytes));
     json.attribute("weight_bytes", static_cast<int64_t>(report.weightBytes));
     json.attribute("peak_rss_bytes", static_cast<int64_t>(report.peakRssBytes));
+    if (profile)
+      printProfile(*profile, json);
   });
   os << '\n';
 }
@@ -185,10 +188,25 @@ int runBench(const Invocation &invocation) {
   llvm::Expected<Report> report = measure(execution, *seconds, *warmup);
   if (!report)
     return invocation.fail(report.takeError());
-  if (invocation.has(OPT_json))
-    printJson(*report, execution, invocation.io.out);
-  else
+  bool shows = invocation.has(OPT_profile);
+  std::string trace = invocation.value(OPT_trace);
+  Profile profile;
+  if (shows || !trace.empty()) {
+    llvm::Expected<Profile> measured = profileRuns(execution, *seconds);
+    if (!measured)
+      return invocation.fail(measured.takeError());
+    profile = std::move(*measured);
+  }
+  if (!trace.empty())
+    if (llvm::Error failed = writeTrace(profile, trace))
+      return invocation.fail(std::move(failed));
+  if (invocation.has(OPT_json)) {
+    printJson(*report, shows ? &profile : nullptr, execution, invocation.io.out);
+  } else {
     printText(*report, execution, invocation.io.out);
+    if (shows)
+      printProfile(profile, invocation.io.out);
+  }
   return kExitOk;
 }
 

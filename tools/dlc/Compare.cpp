@@ -19,14 +19,14 @@ static llvm::Expected<double> toleranceOf(const Invocation &invocation, OptionId
   std::string text = invocation.value(flag);
   double value = 0;
   if (!llvm::to_float(text, value) || !std::isfinite(value) || value < 0)
-    return makeError("{} takes a number from 0 up, such as 1e-3, not '{}'", llvm::StringRef(invocation.args.getLastArg(flag)->getSpelling()).rtrim('='),
-                     text);
+    return makeError("{} takes a number from 0 up, such as 1e-3, not '{}'",
+                     llvm::StringRef(invocation.args.getLastArg(flag)->getSpelling()).rtrim('='), text);
   return value;
 }
 
 /// Runs the model once. Prints what went wrong and returns the exit code.
-static std::optional<int> runOnce(const Invocation &invocation, const ExecutionRequest &request, std::vector<HostTensor> &outputs,
-                                  std::string &target) {
+static std::optional<int> runOnce(const Invocation &invocation, const ExecutionRequest &request,
+                                  std::vector<HostTensor> &outputs, std::string &target) {
   Execution execution;
   if (std::optional<int> exit = execution.load(invocation, request))
     return exit;
@@ -48,7 +48,8 @@ static std::optional<int> runOnce(const Invocation &invocation, const ExecutionR
 }
 
 /// What the folder holds for each output. All problems at once.
-static llvm::Expected<std::vector<HostTensor>> readReference(const std::string &folder, llvm::ArrayRef<HostTensor> outputs) {
+static llvm::Expected<std::vector<HostTensor>> readReference(const std::string &folder,
+                                                             llvm::ArrayRef<HostTensor> outputs) {
   std::vector<HostTensor> references;
   llvm::Error errors = llvm::Error::success();
   for (auto [i, output] : llvm::enumerate(outputs)) {
@@ -56,8 +57,9 @@ static llvm::Expected<std::vector<HostTensor>> readReference(const std::string &
     if (!tensor)
       errors = llvm::joinErrors(std::move(errors), tensor.takeError());
     else if (!*tensor)
-      errors = llvm::joinErrors(std::move(errors), makeError("--reference {}: there is neither output_{}.pb nor {}.npy for output '{}'", folder, i,
-                                                             fileNameOf(output.name), output.name));
+      errors = llvm::joinErrors(std::move(errors),
+                                makeError("--reference {}: there is neither output_{}.pb nor {}.npy for output '{}'",
+                                          folder, i, fileNameOf(output.name), output.name));
     else
       references.push_back(std::move(**tensor));
   }
@@ -78,7 +80,9 @@ static std::string positionOf(const HostTensor &tensor, size_t number) {
 }
 
 /// JSON knows only finite numbers.
-static llvm::json::Value finite(double value) { return std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr); }
+static llvm::json::Value finite(double value) {
+  return std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr);
+}
 
 int runCompare(const Invocation &invocation) {
   if (invocation.inputs.size() != 1)
@@ -93,12 +97,14 @@ int runCompare(const Invocation &invocation) {
   std::string folder = invocation.value(OPT_reference);
   bool isComputed = folder.empty() || folder == "fp32";
   if (!isComputed && !invocation.has(OPT_inputs))
-    return invocation.usage("the outputs in --reference DIR belong to certain inputs: give their folder with --inputs DIR");
+    return invocation.usage(
+        "the outputs in --reference DIR belong to certain inputs: give their folder with --inputs DIR");
   llvm::Expected<ExecutionRequest> request = executionRequestOf(invocation, /*defaultSeed=*/1);
   if (!request)
     return invocation.fail(request.takeError(), kExitUsage);
   if (isComputed && request->isModule)
-    return invocation.usage("the fp32 reference is compiled from a model, and this is a module: give the model, or --reference DIR");
+    return invocation.usage(
+        "the fp32 reference is compiled from a model, and this is a module: give the model, or --reference DIR");
 
   std::vector<HostTensor> outputs, references;
   std::string target, referenceTarget;
@@ -129,7 +135,8 @@ int runCompare(const Invocation &invocation) {
     if (comparison)
       comparisons.push_back(*comparison);
     else
-      errors = llvm::joinErrors(std::move(errors), makeError("{}: {}", subject, llvm::toString(comparison.takeError())));
+      errors =
+          llvm::joinErrors(std::move(errors), makeError("{}: {}", subject, llvm::toString(comparison.takeError())));
   }
   if (errors)
     return invocation.fail(std::move(errors));
@@ -164,14 +171,16 @@ int runCompare(const Invocation &invocation) {
     return ok ? kExitOk : kExitFailed;
   }
   os << fmt::format("{}: {} against {}\n", subject, target,
-                    isComputed ? fmt::format("fp32 ({}, unfused)", referenceTarget) : fmt::format("the outputs in '{}'", folder));
+                    isComputed ? fmt::format("fp32 ({}, unfused)", referenceTarget)
+                               : fmt::format("the outputs in '{}'", folder));
   for (auto [output, comparison] : llvm::zip_equal(outputs, comparisons)) {
-    os << fmt::format("output '{}' {}: max_abs {:.3g}, max_rel {:.3g}, cosine {:.9f}, snr {:.1f} dB, {}\n", output.name, typeText(output),
-                      comparison.maxAbs, comparison.maxRel, comparison.cosine, comparison.snr, comparison.isOk() ? "ok" : "not ok");
+    os << fmt::format("output '{}' {}: max_abs {:.3g}, max_rel {:.3g}, cosine {:.9f}, snr {:.1f} dB, {}\n", output.name,
+                      typeText(output), comparison.maxAbs, comparison.maxRel, comparison.cosine, comparison.snr,
+                      comparison.isOk() ? "ok" : "not ok");
     if (!comparison.isOk())
-      os << fmt::format("  {} of {} elements are outside of {} + {} * |reference|, first {}: {} instead of {}\n", comparison.mismatches,
-                        comparison.elements, tolerance.absolute, tolerance.relative, positionOf(output, comparison.firstMismatch), comparison.value,
-                        comparison.reference);
+      os << fmt::format("  {} of {} elements are outside of {} + {} * |reference|, first {}: {} instead of {}\n",
+                        comparison.mismatches, comparison.elements, tolerance.absolute, tolerance.relative,
+                        positionOf(output, comparison.firstMismatch), comparison.value, comparison.reference);
   }
   os << (ok ? "ok\n" : "not ok\n");
   return ok ? kExitOk : kExitFailed;

@@ -94,10 +94,12 @@ std::string typeText(const HostTensor &tensor) {
 
 llvm::Expected<Comparison> compareTensors(const HostTensor &tensor, const HostTensor &reference, Tolerance tolerance) {
   if (tensor.dtype != reference.dtype || tensor.dims != reference.dims)
-    return makeError("output '{}': the model gives {}, the reference {}", tensor.name, typeText(tensor), typeText(reference));
+    return makeError("output '{}': the model gives {}, the reference {}", tensor.name, typeText(tensor),
+                     typeText(reference));
   NumberFormat format = formatOf(tensor.dtype);
   if (format.bits == 0 || tensor.dtype == DLCRT_DTYPE_STRING)
-    return makeError("output '{}': elements of type {} cannot be compared", tensor.name, dlcrt_dtype_name(tensor.dtype));
+    return makeError("output '{}': elements of type {} cannot be compared", tensor.name,
+                     dlcrt_dtype_name(tensor.dtype));
   Comparison result;
   result.elements = 1;
   for (int64_t dim : tensor.dims)
@@ -131,7 +133,8 @@ llvm::Expected<Comparison> compareTensors(const HostTensor &tensor, const HostTe
     }
   }
   if (ownSquares != 0 || squares != 0)
-    result.cosine = ownSquares == 0 || squares == 0 ? 0 : std::fmin(1, dot / (std::sqrt(ownSquares) * std::sqrt(squares)));
+    result.cosine =
+        ownSquares == 0 || squares == 0 ? 0 : std::fmin(1, dot / (std::sqrt(ownSquares) * std::sqrt(squares)));
   result.snr = errorSquares == 0 ? kInfinity : 10 * std::log10(squares / errorSquares);
   return result;
 }

@@ -17,12 +17,12 @@ struct Tolerance {
   double absolute = 1e-4, relative = 1e-3;
 };
 
-/// Elements that are the same infinity, or NaN in both, are equal and in none of the sums; where only one of the two is finite the
-/// largest differences are infinite. Of complex elements both parts count.
+/// Elements that are the same infinity, or NaN in both, are equal and in none of the sums; where only one of the two is
+/// finite the largest differences are infinite. Of complex elements both parts count.
 struct Comparison {
   size_t elements = 0;
-  size_t mismatches = 0;    // outside of the tolerance; of elements that are no floats: not equal
-  size_t firstMismatch = 0; // its number in row-major order
+  size_t mismatches = 0;           // outside of the tolerance; of elements that are no floats: not equal
+  size_t firstMismatch = 0;        // its number in row-major order
   double value = 0, reference = 0; // there
   double maxAbs = 0;
   double maxRel = 0; // of |difference| / |reference|, where the reference is not 0

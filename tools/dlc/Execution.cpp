@@ -221,9 +221,9 @@ llvm::Error Execution::rewind() {
   return toError(dlcrt_state_set_length(state.get(), stateLength, &error), error, subject);
 }
 
-llvm::Error Execution::run() {
+llvm::Error Execution::run(const dlcrt_run_options *options) {
   RuntimeError error;
-  dlcrt_status status = dlcrt_instance_run(instance.get(), nullptr, &error);
+  dlcrt_status status = dlcrt_instance_run(instance.get(), options, &error);
   if (status == DLCRT_ERROR_CHECK && madeUp)
     return makeError("{}; the inputs were made up: give real ones with --inputs DIR", llvm::toString(toError(status, error, subject)));
   if (status == DLCRT_ERROR_CAPACITY && state)

@@ -43,7 +43,7 @@ public:
   llvm::Error createInstance(const ExecutionRequest &request);
   /// Binds inputs in place.
   llvm::Error bindInputs(const ExecutionRequest &request);
-  llvm::Error run();
+  llvm::Error run(const dlcrt_run_options *options = nullptr);
   /// Copies of all outputs of the last run.
   llvm::Expected<std::vector<HostTensor>> readOutputs() const;
   /// The state as it was before the first run. Nothing where the function works on none.

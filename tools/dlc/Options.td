@@ -77,6 +77,9 @@ defm state_length : Value<"state-length", "N", "Entries of the state before each
 defm seconds : Value<"seconds", "S", "How long to measure, but at least 5 runs (default: 2)", [BenchVerb]>;
 defm warmup : Value<"warmup", "S", "How long to run before that, but at least once (default: 0.5)", [BenchVerb]>;
 
+def profile : Switch<"profile", "After that, say where the time of the fastest run goes: for each kernel and launch time, share, bytes, and the nodes of the model", [BenchVerb]>;
+defm trace : Value<"trace", "FILE", "Write that run as Chrome trace JSON (chrome://tracing, Perfetto)", [BenchVerb]>;
+
 // --- compare
 defm reference : Value<"reference", "DIR|fp32", "What the outputs should be: a folder with output_0.pb, ... or NAME.npy, or fp32, the model compiled without fusion for "
                        "the baseline target and run on the same inputs (default: fp32; a folder of that name is ./fp32)", [CompareVerb]>;
