@@ -91,7 +91,7 @@ private:
 
   uint64_t traceBegin() const { return options.trace ? nowNs() : 0; }
   void trace(uint64_t begin, enum dlcrt_trace_kind kind, const char *name, uint32_t device, uint64_t tiles,
-             uint64_t bytes, uint32_t debug = DLCRT_NONE);
+             uint64_t bytes, uint32_t debug = DLCRT_NONE, uint64_t flops = 0);
 
   Instance &instance;
   const Module &module;
@@ -375,7 +375,7 @@ Status Interpreter::transfer(uint32_t toDevice, void *to, uint32_t fromDevice, c
 }
 
 void Interpreter::trace(uint64_t begin, enum dlcrt_trace_kind kind, const char *name, uint32_t device, uint64_t tiles,
-                        uint64_t bytes, uint32_t debug) {
+                        uint64_t bytes, uint32_t debug, uint64_t flops) {
   if (!options.trace)
     return;
   bool known = debug < module.debug.count;
@@ -389,6 +389,7 @@ void Interpreter::trace(uint64_t begin, enum dlcrt_trace_kind kind, const char *
   event.device = device;
   event.tiles = tiles;
   event.bytes = bytes;
+  event.flops = flops;
   event.begin_ns = begin;
   event.end_ns = nowNs();
   options.trace(options.trace_ctx, &event);
@@ -472,7 +473,6 @@ Status Interpreter::execute(const dlcrt_instr_launch &i) {
   if (tiles > UINT32_MAX)
     return fail(error, DLCRT_ERROR_OVERFLOW, "kernel '%s' would have %llu tiles", name, (unsigned long long)tiles);
   const uint32_t *numbers = numbersAfter(&i, sizeof(i));
-  uint64_t bytes = 0;
   for (uint32_t b = 0; b < i.buffer_count; ++b) {
     const Buffer *operand;
     if (Status status = buffer(numbers[b], operand))
@@ -481,7 +481,6 @@ Status Interpreter::execute(const dlcrt_instr_launch &i) {
       return fail(error, DLCRT_ERROR_DEVICE, "kernel '%s' runs on device %u, but its buffer %u is on device %u", name,
                   i.device, b, operand->device);
     instance.addresses[b] = operand->address;
-    bytes += operand->bytes;
   }
   for (uint32_t s = 0; s < i.scalar_count; ++s)
     if (Status status = value(numbers[i.buffer_count + s], instance.scalars[s]))
@@ -508,7 +507,16 @@ Status Interpreter::execute(const dlcrt_instr_launch &i) {
     printNodes(out, module, i.debug, name);
     return withPrefix(error, status, nodes);
   }
-  trace(begin, DLCRT_TRACE_LAUNCH, name, i.device, tiles, bytes, i.debug);
+  if (options.trace) {
+    uint64_t bytes = 0, flops = 0;
+    if (i.traffic != DLCRT_NONE)
+      if (Status status = size(i.traffic, bytes))
+        return status;
+    if (i.flops != DLCRT_NONE)
+      if (Status status = size(i.flops, flops))
+        return status;
+    trace(begin, DLCRT_TRACE_LAUNCH, name, i.device, tiles, bytes, i.debug, flops);
+  }
   return instance.cpu.control.check(error); // the launch may have stopped half-way
 }
 

@@ -384,7 +384,7 @@ Status PlanVerifier::launch(const dlcrt_instr_launch &launch) {
     return bad("launch: kernel '%s' takes %u buffers and %u scalars, not %u and %u", module.string(kernel.name),
                kernel.buffer_count, kernel.scalar_count, launch.buffer_count, launch.scalar_count);
   const uint32_t *buffers = reinterpret_cast<const uint32_t *>(&launch + 1);
-  if (!isRegister(launch.tiles) || !isRegisterOrNone(launch.scratch) || !areBuffers(buffers, launch.buffer_count) ||
+  if (!isRegister(launch.tiles) || !isRegisterOrNone(launch.scratch) || !isRegisterOrNone(launch.flops) || !isRegisterOrNone(launch.traffic) || !areBuffers(buffers, launch.buffer_count) ||
       !areRegisters(buffers + launch.buffer_count, launch.scalar_count))
     return bad("launch: invalid register");
   if (launch.debug != DLCRT_NONE && launch.debug >= module.debug.count && module.debug.count != 0)

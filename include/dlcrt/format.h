@@ -347,7 +347,9 @@ struct dlcrt_instr_launch {
   uint32_t kernel, device;      /* kernel: number inside the variant */
   uint32_t tiles, scratch;      /* i64 registers; scratch may be DLCRT_NONE. 0 tiles: nothing runs */
   uint32_t buffer_count, scalar_count;
-  uint32_t debug, reserved; /* entry of DEBUG, or DLCRT_NONE */
+  uint32_t debug;          /* entry of DEBUG, or DLCRT_NONE */
+  uint32_t flops, traffic; /* i64 registers, or DLCRT_NONE: arithmetic operations; bytes read and written. For reports only */
+  uint32_t reserved;       /* 0 */
   /* uint32_t buffers[buffer_count], uint32_t scalars[scalar_count] (i64 registers), padded to 8 bytes */
 };
 struct dlcrt_instr_copy { /* whole buffers of equal size, on any devices */

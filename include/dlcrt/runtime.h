@@ -506,8 +506,9 @@ struct dlcrt_trace_event {
   uint32_t stage;
   uint32_t device;           /* 0 or 1 */
   uint64_t tiles;            /* LAUNCH */
-  uint64_t bytes;            /* COPY, FILL: bytes written; LAUNCH: of its buffers, read and written */
+  uint64_t bytes;            /* COPY, FILL: bytes written; LAUNCH: read and written, as the compiler counts them */
   uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+  uint64_t flops;            /* LAUNCH: arithmetic operations; 0 where the module does not say */
 };
 typedef void (*dlcrt_trace_fn)(void *ctx, const struct dlcrt_trace_event *event);
 

@@ -133,8 +133,21 @@ private:
       llvm::append_range(scalars, launch.getScalars());
     OpBuilder b(first);
     Location loc = b.getFusedLoc(locations);
+    SmallVector<NamedAttribute> sums; // of what the launches report
+    for (StringRef name : {plan::kFlopsAttr, plan::kTrafficAttr}) {
+      DimExpr sum = constantDim(context, 0);
+      for (plan::LaunchOp launch : launches) {
+        auto own = launch->getAttrOfType<DimExpr>(name);
+        sum = own ? addDims(sum, own) : DimExpr();
+      }
+      if (sum)
+        sums.push_back(b.getNamedAttr(name, sum));
+    }
     FlatSymbolRefAttr kernel = kernelOf(loc, parts, sources.size(), destinations.size(), scalars.size());
-    plan::LaunchOp::create(b, loc, kernel, sources, destinations, b.getArrayAttr(scalars), b.getArrayAttr({}), tiles, nullptr, first.getDeviceAttr());
+    auto merged =
+        plan::LaunchOp::create(b, loc, kernel, sources, destinations, b.getArrayAttr(scalars), b.getArrayAttr({}), tiles, nullptr, first.getDeviceAttr());
+    for (NamedAttribute sum : sums)
+      merged->setAttr(sum.getName(), sum.getValue());
     for (plan::LaunchOp launch : launches)
       launch.erase();
   }

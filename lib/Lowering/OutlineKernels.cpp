@@ -65,6 +65,38 @@ bool isNumber(OpOperand &operand) {
   return cast<DlcOp>(operand.getOwner()).form() == Form::Scalar && splatOf(operand.get());
 }
 
+/// Arithmetic operations of a run of the group; null if some op's are not known.
+DimExpr flopsOf(GroupOp group) {
+  DimExpr sum = constantDim(group.getContext(), 0);
+  for (auto op : group.getBody().front().getOps<DlcOp>())
+    if (op.role() != Role::Movement && op.form() != Form::View && op.form() != Form::Host)
+      sum = addDims(sum, op.cost());
+  return sum;
+}
+
+/// Bytes that a run of the group reads and writes in memory. Ops that pick elements (Gather) read as many as they give.
+DimExpr trafficOf(GroupOp group) {
+  DimExpr sum = constantDim(group.getContext(), 0);
+  llvm::MapVector<Value, DimExpr> read;
+  for (auto op : group.getBody().front().getOps<DlcOp>())
+    for (OpOperand &operand : op->getOpOperands()) {
+      Operation *definition = operand.get().getDefiningOp();
+      if ((definition && definition->getParentOp() == group) || !op.readsData(operand.getOperandNumber()) || isNumber(operand))
+        continue;
+      DimExpr bytes = bytesOf(cast<RankedTensorType>(operand.get().getType()));
+      if (op.role() == Role::Movement && op->getNumResults() == 1)
+        bytes = minDims(bytes, bytesOf(cast<RankedTensorType>(op->getResult(0).getType())));
+      auto [known, isNew] = read.try_emplace(operand.get(), bytes);
+      if (!isNew)
+        known->second = maxDims(known->second, bytes);
+    }
+  for (auto &[value, bytes] : read)
+    sum = addDims(sum, bytes);
+  for (Value result : group.getResults())
+    sum = addDims(sum, bytesOf(cast<RankedTensorType>(result.getType())));
+  return sum;
+}
+
 /// One function's plan.
 class Outliner {
 public:
@@ -305,8 +337,12 @@ LogicalResult Outliner::outline(GroupOp group) {
       }
   outside.setInsertionPointToEnd(body);
   plan::YieldOp::create(outside, loc, clone->getResults());
-  plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(context, name), sources, destinations, builder.getArrayAttr({}),
-                         builder.getArrayAttr({}), nullptr, nullptr);
+  auto launch = plan::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(context, name), sources, destinations, builder.getArrayAttr({}),
+                                       builder.getArrayAttr({}), nullptr, nullptr);
+  if (DimExpr flops = flopsOf(group))
+    launch->setAttr(plan::kFlopsAttr, flops);
+  if (DimExpr traffic = trafficOf(group))
+    launch->setAttr(plan::kTrafficAttr, traffic);
   return success();
 }
 

@@ -197,9 +197,12 @@ private:
     for (auto [i, source] : llvm::enumerate(launch.getSources()))
       if (!llvm::is_contained(operands, i))
         rest.push_back(source);
-    plan::LaunchOp::create(b, loc, FlatSymbolRefAttr::get(parts.getSymNameAttr()), factors, ValueRange{slot}, b.getArrayAttr({}), b.getArrayAttr(domain),
-                           nullptr, nullptr)
-        .setDevice(launch.getDevice());
+    auto sums = plan::LaunchOp::create(b, loc, FlatSymbolRefAttr::get(parts.getSymNameAttr()), factors, ValueRange{slot}, b.getArrayAttr({}),
+                                       b.getArrayAttr(domain), nullptr, nullptr);
+    sums.setDevice(launch.getDevice());
+    for (StringRef name : {plan::kFlopsAttr, plan::kTrafficAttr}) // the second launch has little of both
+      if (Attribute own = launch->getAttr(name))
+        sums->setAttr(name, own);
     plan::LaunchOp::create(b, loc, FlatSymbolRefAttr::get(sum.getSymNameAttr()), rest, launch.getDestinations(), launch.getScalars(), launch.getDomain(),
                            nullptr, nullptr)
         .setDevice(launch.getDevice());

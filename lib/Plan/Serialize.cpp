@@ -566,6 +566,10 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
     auto kernel = kernels.find(i.getKernel());
     if (kernel == kernels.end() || !i.getTiles())
       return failed("a launch of '" + i.getKernel() + "' has no kernel or no number of tiles");
+    auto exprAttr = [&](StringRef name) {
+      auto e = i->getAttrOfType<DimExpr>(name);
+      return e ? expr(e) : DLCRT_NONE;
+    };
     dlcrt_instr_launch launch = {{},
                                  kernel->second,
                                  static_cast<uint32_t>(i.getDevice()),
@@ -574,6 +578,8 @@ llvm::Error PlanWriter::instruction(Operation &inner) {
                                  static_cast<uint32_t>(i.getSources().size() + i.getDestinations().size()),
                                  static_cast<uint32_t>(i.getScalars().size()),
                                  module.debugEntry(i.getLoc()),
+                                 exprAttr(plan::kFlopsAttr),
+                                 exprAttr(plan::kTrafficAttr),
                                  0};
     uint64_t at = start(DLCRT_OP_LAUNCH, launch);
     for (ValueRange list : {ValueRange(i.getSources()), ValueRange(i.getDestinations())})

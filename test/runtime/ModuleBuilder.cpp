@@ -98,7 +98,7 @@ void PlanBuilder::launch(uint32_t kernel, uint32_t tiles, Numbers buffers, Numbe
   numbers.insert(numbers.end(), scalars.begin(), scalars.end());
   emit<dlcrt_instr_launch>(
       DLCRT_OP_LAUNCH,
-      {{}, kernel, device, tiles, scratch, uint32_t(buffers.size()), uint32_t(scalars.size()), debug, 0}, numbers);
+      {{}, kernel, device, tiles, scratch, uint32_t(buffers.size()), uint32_t(scalars.size()), debug, DLCRT_NONE, DLCRT_NONE, 0}, numbers);
 }
 
 void PlanBuilder::copy(uint32_t destination, uint32_t source, uint32_t bytes) {

@@ -77,7 +77,7 @@ defm state_length : Value<"state-length", "N", "Entries of the state before each
 defm seconds : Value<"seconds", "S", "How long to measure, but at least 5 runs (default: 2)", [BenchVerb]>;
 defm warmup : Value<"warmup", "S", "How long to run before that, but at least once (default: 0.5)", [BenchVerb]>;
 
-def profile : Switch<"profile", "After that, say where the time of the fastest run goes: for each kernel and launch time, share, bytes, and the nodes of the model", [BenchVerb]>;
+def profile : Switch<"profile", "After that, say where the time of the fastest run goes: for each kernel and launch time, share, operations, bytes, and the nodes of the model", [BenchVerb]>;
 defm trace : Value<"trace", "FILE", "Write that run as Chrome trace JSON (chrome://tracing, Perfetto)", [BenchVerb]>;
 
 // --- compare

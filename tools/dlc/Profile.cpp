@@ -30,8 +30,8 @@ static void record(void *context, const dlcrt_trace_event *event) {
                                                       : event->kind == DLCRT_TRACE_COPY ? "copy"
                                                                                         : "fill",
                                                       linesOf(event->node_names), linesOf(event->op_types),
-                                                      event->stage, event->tiles, event->bytes, event->begin_ns,
-                                                      event->end_ns});
+                                                      event->stage, event->tiles, event->bytes, event->flops,
+                                                      event->begin_ns, event->end_ns});
 }
 
 llvm::Expected<Profile> profileRuns(Execution &execution, double seconds) {
@@ -59,13 +59,15 @@ namespace {
 struct Sum {
   size_t launches = 0;
   double milliseconds = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, flops = 0;
 
   void add(const ProfileRecord &record) {
     ++launches;
     milliseconds += record.getMilliseconds();
     bytes += record.bytes;
+    flops += record.flops;
   }
+  double getSpeed() const { return milliseconds > 0 ? static_cast<double>(flops) / milliseconds * 1e-6 : 0; } // GFLOP/s
   double getBandwidth() const { return milliseconds > 0 ? static_cast<double>(bytes) / milliseconds * 1e-6 : 0; }
 };
 
@@ -97,6 +99,8 @@ void printProfile(const Profile &profile, llvm::json::OStream &json) {
   auto attributes = [&](const Sum &sum) {
     json.attribute("ms", sum.milliseconds);
     json.attribute("share", shareOf(sum.milliseconds, profile));
+    json.attribute("flops", static_cast<int64_t>(sum.flops));
+    json.attribute("gflop_per_s", sum.getSpeed());
     json.attribute("bytes", static_cast<int64_t>(sum.bytes));
     json.attribute("gb_per_s", sum.getBandwidth());
   };
@@ -138,12 +142,12 @@ void printProfile(const Profile &profile, llvm::raw_ostream &os) {
   double all = 0;
   auto kernels = sumByName(profile, all);
   auto line = [&](const Sum &sum, llvm::StringRef what) {
-    os << fmt::format("{:>10.3f} {:>6.1f} {:>9.2f}  {}\n", sum.milliseconds * 1e3,
-                      100 * shareOf(sum.milliseconds, profile), sum.getBandwidth(), what);
+    os << fmt::format("{:>10.3f} {:>6.1f} {:>9.2f} {:>9.2f}  {}\n", sum.milliseconds * 1e3,
+                      100 * shareOf(sum.milliseconds, profile), sum.getSpeed(), sum.getBandwidth(), what);
   };
   os << fmt::format("\nthe fastest run with a profile: {:.3f} ms, {:.1f} % of it outside of what is listed\n",
                     profile.getMilliseconds(), 100 * shareOf(profile.getMilliseconds() - all, profile));
-  os << fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "us", "%", "GB/s", "kernel");
+  os << fmt::format("\n{:>10} {:>6} {:>9} {:>9}  {}\n", "us", "%", "GFLOP/s", "GB/s", "kernel");
   for (const auto &[name, sum] : kernels)
     line(sum, fmt::format("{} ({} launch{})", name, sum.launches, sum.launches == 1 ? "" : "es"));
   std::vector<const ProfileRecord *> sorted;
@@ -152,7 +156,7 @@ void printProfile(const Profile &profile, llvm::raw_ostream &os) {
   llvm::sort(sorted, [](auto *a, auto *b) {
     return std::pair(b->endNs - b->beginNs, a->beginNs) < std::pair(a->endNs - a->beginNs, b->beginNs);
   });
-  os << fmt::format("\n{:>10} {:>6} {:>9}  {}\n", "us", "%", "GB/s", "launch: nodes");
+  os << fmt::format("\n{:>10} {:>6} {:>9} {:>9}  {}\n", "us", "%", "GFLOP/s", "GB/s", "launch: nodes");
   for (const ProfileRecord *record : llvm::ArrayRef(sorted).take_front(std::min(kTopLaunches, sorted.size()))) {
     Sum sum;
     sum.add(*record);
@@ -189,6 +193,7 @@ llvm::Error writeTrace(const Profile &profile, llvm::StringRef path) {
         event(record.name, record.beginNs, record.endNs, [&] {
           json.attribute("nodes", llvm::json::fixUTF8(llvm::join(record.nodes, ", ")));
           json.attribute("ops", llvm::json::fixUTF8(llvm::join(record.ops, ", ")));
+          json.attribute("flops", static_cast<int64_t>(record.flops));
           json.attribute("bytes", static_cast<int64_t>(record.bytes));
           json.attribute("tiles", static_cast<int64_t>(record.tiles));
           json.attribute("stage", record.stage);

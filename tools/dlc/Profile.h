@@ -17,7 +17,7 @@ struct ProfileRecord {
   std::string name;                    // of the kernel or host function; "copy" or "fill"
   std::vector<std::string> nodes, ops; // of the model; a node without a name is called '#' and its number
   uint32_t stage = 0;
-  uint64_t tiles = 0, bytes = 0;
+  uint64_t tiles = 0, bytes = 0, flops = 0;
   uint64_t beginNs = 0, endNs = 0;
 
   double getMilliseconds() const { return static_cast<double>(endNs - beginNs) * 1e-6; }

@@ -36,6 +36,9 @@ inline constexpr llvm::StringLiteral kTargetAttr = "plan.target"; // StringAttr:
 inline constexpr llvm::StringLiteral kImageAttr = "plan.image";   // #dlc.weight: the code image, there after codegen
 inline constexpr llvm::StringLiteral kImportsAttr = "plan.imports"; // DenseI32ArrayAttr: numbers of enum dlcrt_import that the code calls; also on each kernel that calls some
 inline constexpr llvm::StringLiteral kPartsAttr = "plan.parts"; // on a merged kernel, which has no body: ArrayAttr of FlatSymbolRefAttr
+// On launches: DimExprs, for reports only.
+inline constexpr llvm::StringLiteral kFlopsAttr = "plan.flops";     // arithmetic operations
+inline constexpr llvm::StringLiteral kTrafficAttr = "plan.traffic"; // bytes read and written
 inline constexpr llvm::StringLiteral kPriorityAttr = "plan.priority"; // I64Attr: of the variants that fit, the highest wins
 
 } // namespace dlc::plan

@@ -12,9 +12,12 @@ assert [launch["ops"] for launch in launches] == [["MatMul", "Add", "Relu"], ["M
 # Each buffer once; a packed operand has columns in panels of 16.
 assert launches[0]["bytes"] == 4 * (64 * 16 + 16 * 64 + 64 + 64 * 64), launches[0]
 assert 4 * (64 * 64 + 64 * 4 + 64 * 4) <= launches[1]["bytes"] <= 4 * (64 * 64 + 64 * 16 + 64 * 4), launches[1]
+assert launches[0]["flops"] == 2 * 64 * 16 * 64 + 2 * 64 * 64, launches[0]  # the product, and an addition and a relu for each element
+assert launches[1]["flops"] == 2 * 64 * 64 * 4, launches[1]
 for entries in (launches, kernels):
     assert all(entry["ms"] > 0 and 0 < entry["share"] < 1 for entry in entries), entries
     assert all(abs(entry["bytes"] / entry["ms"] * 1e-6 / entry["gb_per_s"] - 1) < 1e-6 for entry in entries), entries
+    assert all(abs(entry["flops"] / entry["ms"] * 1e-6 / entry["gflop_per_s"] - 1) < 1e-6 for entry in entries), entries
     assert abs(sum(entry["share"] for entry in entries) + profile["other_share"] - 1) < 1e-6, profile
 assert sum(kernel["launches"] for kernel in kernels) == len(launches), kernels
 assert kernels == sorted(kernels, key=lambda kernel: -kernel["ms"]), kernels
