@@ -214,3 +214,19 @@ func.func @pads() -> tensor<*xi64> {
   %4 = dlc.reshape %3, %flat {allowzero = false} : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
   return %4 : tensor<*xi64>
 }
+
+// Elements that are no short fraction are unknown; what is computed from a tensor in which some are leaves just those unknown.
+// CHECK-LABEL: func.func @partly_known
+// CHECK: dlc.constant<dense<[1, 3]> : tensor<2xi64>>
+func.func @partly_known() -> (tensor<*xf32>, tensor<*xi64>) {
+  %some = dlc.constant<dense<[-1.1, 2.5, -3.0]> : tensor<3xf32>> : tensor<3xf32>
+  %0 = dlc.abs %some : (tensor<3xf32>) -> tensor<*xf32>
+  %1 = dlc.relu %0 : (tensor<*xf32>) -> tensor<*xf32>
+  %2 = dlc.reciprocal %1 : (tensor<*xf32>) -> tensor<*xf32>
+  %3 = dlc.neg %2 : (tensor<*xf32>) -> tensor<*xf32>
+  %4 = dlc.sign %3 : (tensor<*xf32>) -> tensor<*xf32>
+  %all = dlc.constant<dense<[-1.0, 3.0]> : tensor<2xf32>> : tensor<2xf32>
+  %5 = dlc.abs %all : (tensor<2xf32>) -> tensor<*xf32>
+  %6 = dlc.cast %5 {to = i64} : (tensor<*xf32>) -> tensor<*xi64>
+  return %4, %6 : tensor<*xf32>, tensor<*xi64>
+}

@@ -25,8 +25,8 @@ struct DimValue {
   explicit operator bool() const { return static_cast<bool>(numerator); }
   bool isFloat() const { return llvm::isa<mlir::FloatType>(type); }
   bool isBool() const { return type.isInteger(1); }
-  /// A number of this value's type.
-  DimValue constant(int64_t value) const { return {constantDim(type.getContext(), value), 1, type}; }
+  /// A number of this value's type; unknown as this value, where that is.
+  DimValue constant(int64_t value) const { return numerator ? DimValue{constantDim(type.getContext(), value), 1, type} : DimValue(); }
 };
 
 /// The types whose elements are followed: bool, int32, int64, float and double.
