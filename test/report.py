@@ -9,9 +9,9 @@ The suites, each run if it exists:
     runtime-only  the runtime configured, built and tested without LLVM; what libdlcrt.so weighs, needs and imports
     tsan, runtime-asan
                   the runtime's unit tests under ThreadSanitizer; under AddressSanitizer and UndefinedBehaviorSanitizer
-    conformance, models, ops, casts, contrib, layers
+    conformance, models, ops, casts, contrib, fusion, layers
                   test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/ops/test_contrib.py,
-                  test/layers/check.py, called with
+                  test/fusion/random_graphs.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
     aarch64       the runtime built for AArch64; its unit tests, and test/aarch64/run.py, which is called as those are, under qemu-user
@@ -46,6 +46,7 @@ SCRIPTS = {
     "ops": "test/ops/run.py",
     "casts": "test/ops/test_casts.py",
     "contrib": "test/ops/test_contrib.py",
+    "fusion": "test/fusion/random_graphs.py",
     "layers": "test/layers/check.py",
     "aarch64": "test/aarch64/run.py",
 }
