@@ -205,6 +205,8 @@ public:
           {{}, std::move(domain), isElementwise || (readsInlined && op.isRemap()) || role == Role::Contraction || role == Role::Reduction, rowAxes});
     }
     put(op, last);
+    if (isElementwise && !alone)
+      absorbInto(last, op);
   }
 
   /// An op with branches: nothing joins it, and it stands behind the groups whose results its branches use.
@@ -233,6 +235,36 @@ private:
       if (op.readsData(operand.getOperandNumber()))
         last = std::max(last, groupOf(operand.get()));
     return last;
+  }
+
+  /// Element-wise ops that only this group reads, over its dims, become part of it: `op`, which has just joined, is the last to read them.
+  void absorbInto(int number, Operation *op) {
+    Candidate &candidate = candidates[number];
+    if (candidate.rowAxes > 0)
+      return;
+    for (Value operand : op->getOperands()) {
+      auto found = operand.getDefiningOp() ? group.find(operand.getDefiningOp()) : group.end();
+      if (found == group.end() || found->second == number)
+        continue;
+      int from = found->second;
+      Candidate &other = candidates[from];
+      auto isReadHere = [&](Operation *member) {
+        return llvm::all_of(member->getUsers(), [&](Operation *user) {
+          auto place = group.find(user);
+          return place != group.end() && (place->second == number || place->second == from);
+        });
+      };
+      auto isPlain = [](Operation *member) { return isScalar(member) && !member->hasAttr(kInlineAttr); };
+      if (other.rowAxes > 0 || other.domain != candidate.domain || candidate.ops.size() + other.ops.size() > cap ||
+          !llvm::all_of(other.ops, isPlain) || !llvm::all_of(other.ops, isReadHere))
+        continue;
+      // Behind an op that is not element-wise, which is the first of its group.
+      auto *at = candidate.ops.begin() + (isScalar(candidate.ops.front()) || candidate.ops.front()->hasAttr(kInlineAttr) ? 0 : 1);
+      candidate.ops.insert(at, other.ops.begin(), other.ops.end());
+      for (Operation *member : other.ops)
+        group[member] = number;
+      other.ops.clear();
+    }
   }
 
   /// A group of element-wise ops that the op's only user will join too, behind all that the op reads.
