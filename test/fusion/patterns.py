@@ -109,32 +109,32 @@ def bert(g, q, k, v, mask):
 # --- attention as PyTorch's exporters write it ------------------------------------------------------------------------
 
 
-@pattern("attention: BERT, no mask", 1)
+@pattern("attention, BERT, no mask", 1)
 def _(g):
     return bert(g, hidden(g), hidden(g), hidden(g), None)
 
 
-@pattern("attention: BERT, mask added", 1)
+@pattern("attention, BERT, mask added", 1)
 def _(g):
     return bert(g, hidden(g), hidden(g), hidden(g), g.input(["b", 1, 1, "s"], lambda shape: np.where(g.random.random(shape) < 0.7, 0, -10000.0)))
 
 
-@pattern("attention: BERT, mask from the tokens'", 2)
+@pattern("attention, BERT, mask from the tokens'", 2)
 def _(g):
     return bert(g, hidden(g), hidden(g), hidden(g), inverse_mask(g, padding(g), -10000))
 
 
-@pattern("attention: BERT, keys of another sequence", 2)
+@pattern("attention, BERT, keys of another sequence", 2)
 def _(g):
     return bert(g, hidden(g), hidden(g, "t"), hidden(g, "t"), inverse_mask(g, padding(g, "t"), LOWEST))
 
 
-@pattern("attention: BERT, opset 13", 2, opset=13)
+@pattern("attention, BERT, opset 13", 2, opset=13)
 def _(g):
     return bert(g, hidden(g), hidden(g), hidden(g), inverse_mask(g, padding(g), -10000))
 
 
-@pattern("attention: BERT's layer with its products", 5)
+@pattern("attention, BERT's layer with its products", 5)
 def _(g):
     """Mask; the three products; attention; its output with the residual; the norm."""
     x = hidden(g)
@@ -152,19 +152,19 @@ def both_sides(g, q, k, v, score):
     return g.MatMul(weights, v)
 
 
-@pattern("attention: scaled_dot_product_attention", 1)
+@pattern("attention, scaled_dot_product_attention", 1)
 def _(g):
     return joined(g, both_sides(g, view(g, hidden(g)), view(g, hidden(g)), view(g, hidden(g)), lambda scores: scores))
 
 
-@pattern("attention: scaled_dot_product_attention, boolean mask", 1)
+@pattern("attention, scaled_dot_product_attention, boolean mask", 1)
 def _(g):
     mask = truth(g, ["b", 1, "s", "s"])
     return joined(g, both_sides(g, view(g, hidden(g)), view(g, hidden(g)), view(g, hidden(g)),
                                 lambda scores: g.Add(scores, g.Where(mask, np.float32(0), np.float32(-np.inf)))))
 
 
-@pattern("attention: scaled_dot_product_attention, causal", 1)
+@pattern("attention, scaled_dot_product_attention, causal", 1)
 def _(g):
     """is_causal: a lower triangle of ones, as booleans, then 0 and -infinity."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -178,7 +178,7 @@ def _(g):
     return joined(g, both_sides(g, q, k, v, causal))
 
 
-@pattern("attention: scaled_dot_product_attention, NaN guard, PyTorch 2.6 and later", 2)
+@pattern("attention, scaled_dot_product_attention, NaN guard, PyTorch 2.6 and later", 2)
 def _(g):
     """The transposed keys pass through three dims; the mask of tokens is made a boolean one by positions."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -194,7 +194,7 @@ def _(g):
     return joined(g, g.MatMul(weights, v))
 
 
-@pattern("attention: rows without any key, guarded", 1)
+@pattern("attention, rows without any key, guarded", 1)
 def _(g):
     mask = g.input(["b", 1, "s", "s"], lambda shape: g.random.random(shape) < 0.3)
     scores = g.MatMul(g.Mul(view(g, hidden(g)), np.float32(SIZE**-0.5)), turned(g, view(g, hidden(g))))
@@ -203,7 +203,7 @@ def _(g):
     return joined(g, g.MatMul(weights, view(g, hidden(g))))
 
 
-@pattern("attention: masked_fill before and after the softmax", 1)
+@pattern("attention, masked_fill before and after the softmax", 1)
 def _(g):
     """DeBERTa and speech encoders: the masked weights are made 0 once more."""
     mask = truth(g, ["b", 1, "s", "s"])
@@ -213,7 +213,7 @@ def _(g):
     return joined(g, g.MatMul(g.Where(hide, np.float32(0), weights), view(g, hidden(g))))
 
 
-@pattern("attention: GPT-2, causal by a slice of a table", 1)
+@pattern("attention, GPT-2, causal by a slice of a table", 1)
 def _(g):
     """The triangle is a constant of the longest length, sliced; masked scores are -10000."""
     qkv = g.input(["b", "s", 3 * WIDTH])
@@ -227,7 +227,7 @@ def _(g):
     return joined(g, g.MatMul(g.Softmax(scores, axis=3), v))
 
 
-@pattern("attention: causal by Trilu of ConstantOfShape", 1)
+@pattern("attention, causal by Trilu of ConstantOfShape", 1)
 def _(g):
     q, k, v = (view(g, hidden(g)) for _ in range(3))
     full = g.ConstantOfShape(g.shape(g.dim(q, 2), g.dim(k, 2)), value=numpy_helper.from_array(np.array([LOWEST])))
@@ -235,7 +235,7 @@ def _(g):
     return joined(g, attend(g, q, k, v, lambda scores: g.Add(scores, mask)))
 
 
-@pattern("attention: causal and padding in one mask, transformers", 2)
+@pattern("attention, causal and padding in one mask, transformers", 2)
 def _(g):
     """_prepare_4d_causal_attention_mask: the triangle is expanded to the batch, and padding is filled in."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -264,7 +264,7 @@ def causal_by_positions(g, queries, keys):
     return g.Where(g.LessOrEqual(columns, rows), np.float32(0), LOWEST)
 
 
-@pattern("attention: LLaMA, grouped queries", 1)
+@pattern("attention, LLaMA, grouped queries", 1)
 def _(g):
     q = view(g, hidden(g))
     k, v = (repeat_kv(g, view(g, hidden(g, heads=2), heads=2), 2, 2) for _ in range(2))
@@ -273,7 +273,7 @@ def _(g):
     return joined(g, g.MatMul(g.Softmax(scores, axis=-1), v))
 
 
-@pattern("attention: LLaMA with a cache", 3)
+@pattern("attention, LLaMA with a cache", 3)
 def _(g):
     """Keys and values are joined with those before; both are results too."""
     q = view(g, hidden(g))
@@ -284,13 +284,13 @@ def _(g):
     return joined(g, g.MatMul(g.Softmax(scores, axis=-1), wide_v)), k, v
 
 
-@pattern("attention: multi-query, one head of keys", 1)
+@pattern("attention, multi-query, one head of keys", 1)
 def _(g):
     q, k, v = view(g, hidden(g)), view(g, hidden(g, heads=1), heads=1), view(g, hidden(g, heads=1), heads=1)
     return joined(g, attend(g, q, k, v))
 
 
-@pattern("attention: Gemma, softcap and a window", 1)
+@pattern("attention, Gemma, softcap and a window", 1)
 def _(g):
     q, k, v = (view(g, hidden(g)) for _ in range(3))
     scores = g.Mul(g.MatMul(q, turned(g, k)), np.float32(SIZE**-0.5))
@@ -301,7 +301,7 @@ def _(g):
     return joined(g, g.MatMul(g.Softmax(g.Where(seen, scores, LOWEST), axis=-1), v))
 
 
-@pattern("attention: Phi, softmax in float32", 1)
+@pattern("attention, Phi, softmax in float32", 1)
 def _(g):
     """softmax(..., dtype=float32).to(dtype), which changes nothing in a model of float32."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -310,7 +310,7 @@ def _(g):
     return joined(g, g.MatMul(weights, v))
 
 
-@pattern("attention: BLOOM, alibi and heads joined with the batch", 1)
+@pattern("attention, BLOOM, alibi and heads joined with the batch", 1)
 def _(g):
     """baddbmm: the scores are parts of beta * alibi + product * scale, [b * h, s, t]."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -325,7 +325,7 @@ def _(g):
     return joined(g, context)
 
 
-@pattern("attention: T5, relative positions", 2)
+@pattern("attention, T5, relative positions", 2)
 def _(g):
     """No scale; the bias is looked up by a bucket for each pair of positions."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -349,20 +349,20 @@ def of_five(g, x, pick):
     return [g.Squeeze(g.slice(five, 0, i, i + 1), [0]) for i in range(3)]
 
 
-@pattern("attention: ViT, Gather of five dims", 1)
+@pattern("attention, ViT, Gather of five dims", 1)
 def _(g):
     q, k, v = of_five(g, g.input(["b", "s", 3 * WIDTH]), "Gather")
     return joined(g, attend(g, q, k, v))
 
 
-@pattern("attention: ViT, Split of five dims, scale on queries", 1)
+@pattern("attention, ViT, Split of five dims, scale on queries", 1)
 def _(g):
     q, k, v = of_five(g, g.input(["b", "s", 3 * WIDTH]), "Split")
     weights = g.Softmax(g.MatMul(g.Mul(q, np.float32(SIZE**-0.5)), turned(g, k)), axis=-1)
     return joined(g, g.MatMul(weights, v))
 
 
-@pattern("attention: ViT's layer with its products", 4)
+@pattern("attention, ViT's layer with its products", 4)
 def _(g):
     """The norm; the product; attention; its output with the residual."""
     x = hidden(g)
@@ -370,14 +370,14 @@ def _(g):
     return g.Add(x, linear(g, joined(g, attend(g, q, k, v))))
 
 
-@pattern("attention: Swin, windows with a table of biases", 1)
+@pattern("attention, Swin, windows with a table of biases", 1)
 def _(g):
     q, k, v = of_five(g, g.input(["b", 16, 3 * WIDTH]), "Gather")
     scores = g.Add(g.MatMul(g.Mul(q, np.float32(SIZE**-0.5)), turned(g, k)), g.const(g.normal([1, HEADS, 16, 16])))
     return joined(g, g.MatMul(g.Softmax(scores, axis=-1), v))
 
 
-@pattern("attention: keys permuted at once", 1)
+@pattern("attention, keys permuted at once", 1)
 def _(g):
     """transpose_for_scores with (0, 2, 3, 1) for keys, which optimizers make of two transposes."""
     q, v = view(g, hidden(g)), view(g, hidden(g))
@@ -387,7 +387,7 @@ def _(g):
     return joined(g, g.MatMul(weights, v))
 
 
-@pattern("attention: Conformer, images and one head", 1)
+@pattern("attention, Conformer, images and one head", 1)
 def _(g):
     """A non-local block: channels first, keys and values in place as [b, c, n]."""
     q, k, v = (g.Reshape(g.input(["b", SIZE, "s", 5]), [0, 0, -1]) for _ in range(3))
@@ -398,7 +398,7 @@ def _(g):
 # --- of other exporters -----------------------------------------------------------------------------------------------
 
 
-@pattern("attention: TensorFlow's BERT", 2)
+@pattern("attention, TensorFlow's BERT", 2)
 def _(g):
     """Shapes are constants but the batch; the mask is adder = (1 - mask) * -10000 of an outer product with ones."""
     mask = padding(g)
@@ -411,7 +411,7 @@ def _(g):
     return joined(g, g.MatMul(g.Softmax(scores, axis=-1), v))
 
 
-@pattern("attention: Keras, einsum made products", 1)
+@pattern("attention, Keras, einsum made products", 1)
 def _(g):
     """abcd,aecd->acbe and acbe,aecd->abcd, with the scale on the queries."""
     q, k, v = (g.input(["b", "s", HEADS, SIZE]) for _ in range(3))
@@ -420,14 +420,14 @@ def _(g):
     return g.Transpose(g.MatMul(weights, g.Transpose(v, perm=[0, 2, 1, 3])), perm=[0, 2, 1, 3])
 
 
-@pattern("attention: Keras, Einsum", 1)
+@pattern("attention, Keras, Einsum", 1)
 def _(g):
     q, k, v = (g.input(["b", "s", HEADS, SIZE]) for _ in range(3))
     scores = g.Einsum(k, g.Mul(q, np.float32(SIZE**-0.5)), equation="aecd,abcd->acbe")
     return g.Einsum(g.Softmax(scores, axis=-1), v, equation="acbe,aecd->abcd")
 
 
-@pattern("attention: Paddle, slices of one product", 1)
+@pattern("attention, Paddle, slices of one product", 1)
 def _(g):
     """Squeezed slices of five dims, queries scaled, sizes through int32."""
     x = g.input(["b", "s", 3 * WIDTH])
@@ -439,7 +439,7 @@ def _(g):
     return g.Reshape(context, g.Concat([0], length, [WIDTH], axis=0))
 
 
-@pattern("attention: Paddle's layer with its products", 4)
+@pattern("attention, Paddle's layer with its products", 4)
 def _(g):
     """The norm spelled out; the product; attention; its output with the residual."""
     x = hidden(g)
@@ -453,7 +453,7 @@ def _(g):
     return g.Add(x, g.Add(g.MatMul(context, g.matrix(WIDTH, WIDTH)), g.const(g.normal([WIDTH], 0.3))))
 
 
-@pattern("attention: ONNX Runtime's optimizer, constant shapes", 2)
+@pattern("attention, ONNX Runtime's optimizer, constant shapes", 2)
 def _(g):
     """Shapes folded to 0 and -1, masks shared."""
     q, k, v = (g.Transpose(g.Reshape(hidden(g), [0, 0, HEADS, SIZE]), perm=[0, 2, 1, 3]) for _ in range(3))
@@ -461,12 +461,12 @@ def _(g):
     return g.Reshape(g.Transpose(g.MatMul(g.Softmax(scores), v), perm=[0, 2, 1, 3]), [0, 0, WIDTH])
 
 
-@pattern("attention: the operator of opset 23", 1, opset=23)
+@pattern("attention, the operator of opset 23", 1, opset=23)
 def _(g):
     return g.Attention(hidden(g), hidden(g), hidden(g), None, q_num_heads=HEADS, kv_num_heads=HEADS, is_causal=1)
 
 
-@pattern("attention: with rotary positions", 2)
+@pattern("attention, with rotary positions", 2)
 def _(g):
     """Both rotations in one launch, then attention."""
     q, k, v = (view(g, hidden(g)) for _ in range(3))
@@ -477,7 +477,7 @@ def _(g):
     return joined(g, g.MatMul(g.Softmax(scores, axis=-1), v))
 
 
-@pattern("attention: softmax spelled out", 1)
+@pattern("attention, softmax spelled out", 1)
 def _(g):
     q, k, v = (view(g, hidden(g)) for _ in range(3))
     scores = g.Mul(g.MatMul(q, turned(g, k)), np.float32(SIZE**-0.5))
@@ -493,13 +493,13 @@ def angles(g):
 
 
 def rotary_pattern(name, rotate):
-    @pattern(f"rotary: {name}", 1)
+    @pattern(f"rotary, {name}", 1)
     def _(g):
         return rotate(g, g.input(["b", HEADS, "s", SIZE]), *angles(g))
 
 
 def rotary_of_hidden(name, rotate):
-    @pattern(f"rotary: {name}, of the product's result", 1)
+    @pattern(f"rotary, {name}, of the product's result", 1)
     def _(g):
         return rotate(g, view(g, hidden(g)), *angles(g))
 
@@ -509,7 +509,7 @@ for name, rotate in spellings.ROTARIES.items():
 rotary_of_hidden("rotate_half", spellings.ROTARIES["rotate_half"])
 
 
-@pattern("rotary: angles from positions", 3)
+@pattern("rotary, angles from positions", 3)
 def _(g):
     """LLaMA's inv_freq @ position_ids; cosines and sines; then both rotations."""
     positions = g.input(["b", "s"], lambda shape: np.tile(np.arange(shape[1]), (shape[0], 1)))
@@ -535,13 +535,13 @@ def behind_product(name, function):
 
 
 for name, function in spellings.GELUS.items():
-    element_wise(f"gelu: {name}", function)
-    behind_product(f"gelu: {name}", function)
+    element_wise(f"gelu, {name}", function)
+    behind_product(f"gelu, {name}", function)
 for name, function in spellings.ACTIVATIONS.items():
-    element_wise(f"activation: {name}", function)
+    element_wise(f"activation, {name}", function)
 
 
-@pattern("activation: SwiGLU", 3)
+@pattern("activation, SwiGLU", 3)
 def _(g):
     """Each product is a launch; what is element-wise goes with the second."""
     x = hidden(g)
@@ -550,11 +550,11 @@ def _(g):
 
 
 def norm_pattern(name, norm):
-    @pattern(f"layer norm: {name}", 1)
+    @pattern(f"layer norm, {name}", 1)
     def _(g):
         return norm(g, hidden(g), g.const(1 + g.normal([WIDTH], 0.2)), g.const(g.normal([WIDTH], 0.2)))
 
-    @pattern(f"layer norm: {name}, of a residual that is a result too", 1)
+    @pattern(f"layer norm, {name}, of a residual that is a result too", 1)
     def _(g):
         x = g.Add(hidden(g), hidden(g))
         return norm(g, x, g.const(1 + g.normal([WIDTH], 0.2)), g.const(g.normal([WIDTH], 0.2))), x
@@ -565,7 +565,7 @@ for name, norm in spellings.NORMS.items():
 
 
 def rms_pattern(name, norm, dtype):
-    @pattern(f"RMS norm: {name}{'' if dtype == np.float32 else ', of float16'}", 1, dtype=dtype)
+    @pattern(f"RMS norm, {name}{'' if dtype == np.float32 else ', of float16'}", 1, dtype=dtype)
     def _(g):
         return norm(g, hidden(g), g.const(1 + g.normal([WIDTH], 0.2)))
 

@@ -7,8 +7,8 @@
 
 Products with constant and computed operands, element-wise chains with several users, softmax and norms as operators and spelled out, reductions that
 feed element-wise operators, movement between all of these, attention in many forms (and some that only look like it), rotary positions; dims of
-size 0 and 1; values in the middle that are outputs too. Three of four have named dims and are run with three sizes from one module.
-judge.py says what is right. What fails is cut down and written to <build>/test-logs/fusion, with the commands that show it.
+size 0 and 1; values in the middle that are outputs too. Three of four have named dims and are run with three sizes from one module; the dims of
+the others are fixed. judge.py says what is right. What fails is cut down and written to <build>/test-logs/fusion, with the commands that show it.
 
 Without --count 40 graphs from seed S on (0 by default); with --all 200.
 """
