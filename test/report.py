@@ -9,9 +9,9 @@ The suites, each run if it exists:
     runtime-only  the runtime configured, built and tested without LLVM; what libdlcrt.so weighs, needs and imports
     tsan, runtime-asan
                   the runtime's unit tests under ThreadSanitizer; under AddressSanitizer and UndefinedBehaviorSanitizer
-    conformance, models, ops, casts, contrib, fusion, layers
+    conformance, models, ops, casts, contrib, fusion, patterns, layers
                   test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/ops/test_contrib.py,
-                  test/fusion/random_graphs.py, test/layers/check.py, called with
+                  test/fusion/random_graphs.py, test/fusion/patterns.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
     aarch64       the runtime built for AArch64; its unit tests, and test/aarch64/run.py, which is called as those are, under qemu-user
@@ -47,6 +47,7 @@ SCRIPTS = {
     "casts": "test/ops/test_casts.py",
     "contrib": "test/ops/test_contrib.py",
     "fusion": "test/fusion/random_graphs.py",
+    "patterns": "test/fusion/patterns.py",
     "layers": "test/layers/check.py",
     "aarch64": "test/aarch64/run.py",
 }
@@ -285,7 +286,7 @@ def suites(options):
         yield "runtime-asan", run_sanitized
     if options.build.name in ("dev", "release") and (options.build / "test" / "lit.site.cfg.py").exists():
         yield "aarch64", run_aarch64
-    for name in ("conformance", "models", "ops", "casts", "contrib"):
+    for name in ("conformance", "models", "ops", "casts", "contrib", "fusion", "patterns"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script
 

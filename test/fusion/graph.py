@@ -209,7 +209,8 @@ class Part:
         self.weights = [v for v in graph.weights if v.name in needed]
 
     def model(self):
-        names = {sizes: name for name, sizes in self.graph.symbols.items()}
+        # Of a single run every dim is fixed: nothing says which are the same by chance.
+        names = {sizes: name for name, sizes in self.graph.symbols.items()} if self.graph.runs > 1 else {}
 
         def declared(sizes):
             if sizes not in names and len(set(sizes)) > 1:

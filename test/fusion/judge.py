@@ -6,8 +6,11 @@ What is right is computed in float64 (graph.py). An element may be off by RTOL o
 not of numbers as large as masks), and by a few times what numpy and ONNX Runtime are off in the model's own types: no more can be asked where
 numbers nearly cancel. Infinities and NaNs must stand where ONNX Runtime, without its optimizer, has them."""
 
+import collections
+import contextlib
 import json
 import re
+import time
 
 import driver
 import numpy as np
@@ -57,7 +60,7 @@ class Expected:
         largest = min(np.max(sizes, initial=0), 100 * np.median(sizes[sizes > 0])) if np.any(sizes > 0) else 0
         noise = 0
         for other in others:
-            off = np.max(np.abs(other - high)[self.finite] - rtol / 4 * sizes, initial=0)
+            off = np.max(np.abs(other[self.finite] - high[self.finite]) - rtol / 4 * sizes, initial=0)
             if off > MOST_NOISE * largest and value.dtype != np.float16:
                 self.remarks.append("a reference is far off, so little was checked" if other is low else "ONNX Runtime is far off")
                 off = 0 if other is not low else off
@@ -194,3 +197,40 @@ class Bench:
                     try_next(Part(part.graph, part.outputs, [*part.cuts, *new]))
             index -= 1
         return part
+
+
+def run_suite(title, tests, options, seconds):
+    """tests: {name: function of a bench, which raises Failed or returns remarks}. Gives the exit code."""
+    if driver.cannot_load(options):
+        return 0
+    start = time.monotonic()
+    passed, failures, remarks = 0, [], collections.defaultdict(list)
+    names = list(tests)
+
+    @contextlib.contextmanager
+    def setup(folder):
+        with driver.Dlc(options.build) as dlc:
+            bench = Bench(options, dlc, driver.runtime(options.build), folder)
+
+            def handle(name):
+                try:
+                    return tests[name](bench)
+                except Failed as failed:
+                    return failed
+
+            yield handle
+
+    for number, result, _ in driver.run_all(names, setup, options.jobs, seconds):
+        name = names[number]
+        if isinstance(result, Exception):
+            failures.append(f"{name}: {'' if isinstance(result, Failed) else type(result).__name__.lower() + ': '}{result}")
+            print(f"FAILED {failures[-1]}\n", flush=True)
+        else:
+            passed += 1
+            for remark in result:
+                remarks[remark].append(name)
+    for remark, which in remarks.items():
+        print(f"{remark}: {len(which)} times ({'; '.join(which[:5])}{'; ...' if len(which) > 5 else ''})")
+    print(f"{title}: {passed} passed, {len(failures)} failed in {time.monotonic() - start:.0f} s")
+    driver.write_results(options.json, passed, failures)
+    return 0 if not failures else 1

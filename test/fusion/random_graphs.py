@@ -3,22 +3,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random graphs of what fusion is about, fused and unfused, against ONNX Runtime without its optimizer.
 
-    test/fusion/random_graphs.py --build build/dev [--count N] [--seed S] [--jobs 2] [--json FILE] [--all] [--filter REGEX]
+    test/fusion/random_graphs.py --build build/dev [--count N] [--seed S] [--jobs 2] [--json FILE] [--all] [--filter REGEX] [--step NAME]
 
 Products with constant and computed operands, element-wise chains with several users, softmax and norms as operators and spelled out, reductions that
 feed element-wise operators, movement between all of these, attention in many forms (and some that only look like it), rotary positions; dims of
-size 0 and 1; values in the middle that are outputs too. Three of four have named dims and are run with three sizes from one module.
-judge.py says what is right. What fails is cut down and written to <build>/test-logs/fusion, with the commands that show it.
+size 0 and 1; values in the middle that are outputs too. Three of four have named dims and are run with three sizes from one module; the dims of
+the others are fixed. judge.py says what is right. What fails is cut down and written to <build>/test-logs/fusion, with the commands that show it.
 
 Without --count 40 graphs from seed S on (0 by default); with --all 200.
 """
 
 import argparse
 import collections
-import contextlib
+import functools
 import pathlib
 import sys
-import time
 
 import numpy as np
 import onnx
@@ -37,9 +36,10 @@ LOWEST = float(np.finfo(np.float32).min)
 
 
 class RandomGraph(Graph):
-    def __init__(self, seed):
+    def __init__(self, seed, only=None):
+        """only: the names of the steps that there may be."""
         self.choices = np.random.default_rng([seed, 977])
-        self.seed = seed
+        self.only = only
         self.static = self.chance(0.25)
         dtype = np.float16 if self.chance(0.08) else np.float32
         super().__init__(self.sizes(), opset=self.pick([13, 17, 17, 17, 18, 20, 23]), seed=seed, dtype=dtype)
@@ -170,7 +170,7 @@ class RandomGraph(Graph):
         kinds = [self.chain, self.chain, self.residual, self.diamond, self.matmul, self.matmul, self.gemm, self.conv, self.softmax, self.norm, self.norm,
                  self.reduced, self.reduced, self.move, self.move, self.move, self.attention, self.attention, self.attention, self.rotary, self.activation,
                  self.whole_numbers, self.gated, self.pooled, self.fan_out]
-        kind = self.pick(kinds)
+        kind = self.pick([kind for kind in kinds if not self.only or kind.__name__ in self.only])
         result = kind()
         self.steps.append(kind.__name__)
         if result is not None:
@@ -691,8 +691,8 @@ class RandomGraph(Graph):
 
 def test(bench, seed):
     target = "cpu:x86-64-v2" if seed % 4 == 3 else "cpu:host"
-    graph = RandomGraph(seed)
-    part = graph.whole()
+    only = bench.options.step
+    part = RandomGraph(seed, only).whole()
     try:
         remarks, _ = bench.check(part, target)
         return remarks
@@ -704,7 +704,7 @@ def test(bench, seed):
         raise judge.Failed(f"{'' if isinstance(failed, judge.Failed) else type(failed).__name__.lower() + ': '}{failed}\n"
                            f"cut down ({len(small.nodes)} of {len(part.nodes)} nodes): {text or 'it no longer fails'}\n"
                            f"    dlc run {folder}/model.onnx --inputs {folder}/test_data_set_0 --outputs OUT --target {target}\n"
-                           f"again: test/fusion/random_graphs.py --build {bench.options.build} --seed {seed} --count 1\n"
+                           f"again: test/fusion/random_graphs.py --build {bench.options.build} --seed {seed} --count 1{''.join(f' --step {name}' for name in only or ())}\n"
                            f"{onnx.printer.to_text(small.model())[:6000]}")
 
 
@@ -713,48 +713,20 @@ def main():
     driver.add_common_arguments(parser)
     parser.add_argument("--count", type=int, help="how many graphs")
     parser.add_argument("--seed", type=int, default=0, help="the first one")
+    parser.add_argument("--step", action="append", metavar="NAME", help="only steps of this kind, such as attention or move (repeatable)")
     parser.add_argument("--statistics", action="store_true", help="only say what the graphs are made of")
     options = parser.parse_args()
     options.build = options.build.resolve()
     count = options.count or (ALL_GRAPHS if options.all else GRAPHS)
     seeds = [seed for seed in range(options.seed, options.seed + count) if driver.matches(options.filter, f"random graph {seed}")]
     if options.statistics:
-        graphs = [RandomGraph(seed) for seed in seeds]
+        graphs = [RandomGraph(seed, options.step) for seed in seeds]
         for what in (lambda g: [node.kind for node in g.nodes], lambda g: g.steps):
             print(", ".join(f"{k} {v}" for k, v in collections.Counter(kind for g in graphs for kind in what(g)).most_common()))
         print(f"nodes: {sorted(len(g.nodes) for g in graphs)}")
         return 0
-    if driver.cannot_load(options):
-        return 0
-    start = time.monotonic()
-    passed, failures, remarks = 0, [], collections.Counter()
-
-    @contextlib.contextmanager
-    def setup(folder):
-        with driver.Dlc(options.build) as dlc:
-            bench = judge.Bench(options, dlc, driver.runtime(options.build), folder)
-
-            def handle(seed):
-                try:
-                    return test(bench, seed)
-                except judge.Failed as failed:
-                    return failed
-
-            yield handle
-
-    for number, result, _ in driver.run_all(seeds, setup, options.jobs, SECONDS_A_GRAPH):
-        name = f"random graph {seeds[number]}"
-        if isinstance(result, Exception):
-            failures.append(f"{name}: {'' if isinstance(result, judge.Failed) else type(result).__name__.lower() + ': '}{result}")
-            print(f"FAILED {failures[-1]}\n", flush=True)
-        else:
-            passed += 1
-            remarks.update(result)
-    for remark, times in remarks.most_common():
-        print(f"{remark}: {times} graphs")
-    print(f"fusion, random graphs: {passed} passed, {len(failures)} failed in {time.monotonic() - start:.0f} s")
-    driver.write_results(options.json, passed, failures)
-    return 0 if not failures else 1
+    tests = {f"random graph {seed}": functools.partial(test, seed=seed) for seed in seeds}
+    return judge.run_suite("fusion, random graphs", tests, options, SECONDS_A_GRAPH)
 
 
 if __name__ == "__main__":
