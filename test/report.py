@@ -48,6 +48,7 @@ SCRIPTS = {
     "contrib": "test/ops/test_contrib.py",
     "fusion": "test/fusion/random_graphs.py",
     "patterns": "test/fusion/patterns.py",
+    "patterns": "test/fusion/patterns.py",
     "layers": "test/layers/check.py",
     "aarch64": "test/aarch64/run.py",
 }
