@@ -223,7 +223,7 @@ TEST(Signature, LateDimsWithoutATable) {
   ModuleBuilder m = signature();
   m.functions[0].outputs[1].first_dim = DLCRT_NONE; // not even the 8 is said
   TestModel model(m);
-  int64_t symbols[] = {3, 9, 1}, dims[2];
+  int64_t symbols[] = {3, 9, 1, 0, 0}, dims[2];
   ASSERT_EQ(dlcrt_module_value_dims(model.module.c(), 0, DLCRT_OUTPUT, 1, symbols, 5, dims, nullptr, model.error.c()),
             DLCRT_OK);
   EXPECT_EQ(dims[1], -1);
