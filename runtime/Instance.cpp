@@ -326,14 +326,8 @@ Status dlcrt::impl::createInstance(Module &module, const dlcrt_instance_options 
     if (Status status = readStruct(given, options, "dlcrt_instance_options", error))
       return status;
   Memory memory;
-  if (options.allocator) {
-    dlcrt_allocator allocator;
-    if (Status status = readStruct(options.allocator, allocator, "dlcrt_allocator", error))
-      return status;
-    if (!allocator.allocate || !allocator.release)
-      return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the allocator has no functions");
-    memory = Memory(allocator);
-  }
+  if (Status status = useAllocator(options.allocator, memory, error))
+    return status;
   Builder builder(module, options, error);
   uint32_t function;
   if (Status status = builder.chooseFunction(function))

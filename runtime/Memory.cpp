@@ -23,3 +23,15 @@ static void *allocateFromHeap(void *, uint64_t bytes, uint64_t alignment) {
 static void releaseToHeap(void *, void *memory, uint64_t) { free(memory); }
 
 Memory::Memory() : allocator{sizeof(dlcrt_allocator), 0, nullptr, allocateFromHeap, releaseToHeap} {}
+
+Status dlcrt::impl::useAllocator(const dlcrt_allocator *given, Memory &memory, Error *error) {
+  if (!given)
+    return DLCRT_OK;
+  dlcrt_allocator allocator;
+  if (Status status = readStruct(given, allocator, "dlcrt_allocator", error))
+    return status;
+  if (!allocator.allocate || !allocator.release)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the allocator has no functions");
+  memory = Memory(allocator);
+  return DLCRT_OK;
+}

@@ -6,6 +6,7 @@
 #ifndef DLCRT_MEMORY_H
 #define DLCRT_MEMORY_H
 
+#include "Status.h"
 #include "dlcrt/runtime.h"
 
 #include <new>
@@ -31,6 +32,9 @@ struct Memory {
       allocator.release(allocator.ctx, memory, bytes);
   }
 };
+
+/// Memory from the caller's allocator; `memory` stays as it is where there is none.
+Status useAllocator(const dlcrt_allocator *given, Memory &memory, Error *error);
 
 /// Read-only elements that live elsewhere.
 template <typename T> struct Span {

@@ -174,14 +174,8 @@ static Status createState(Module &module, const dlcrt_state_options *given, dlcr
   if (options.capacity < 0)
     return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the capacity is %lld", (long long)options.capacity);
   Memory memory;
-  if (options.allocator) {
-    dlcrt_allocator allocator;
-    if (Status status = readStruct(options.allocator, allocator, "dlcrt_allocator", error))
-      return status;
-    if (!allocator.allocate || !allocator.release)
-      return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the allocator has no functions");
-    memory = Memory(allocator);
-  }
+  if (Status status = useAllocator(options.allocator, memory, error))
+    return status;
   void *place = memory.allocate(sizeof(dlcrt_state), alignof(dlcrt_state));
   if (!place)
     return failOutOfMemory(error, "the state", sizeof(dlcrt_state));
