@@ -20,27 +20,21 @@
 // run along it. The order of sums does not depend on threads. A row whose scores are all -infinity sums up to 0 and
 // gives 0 / 0, as a softmax does.
 
-#include "BodyEvaluator.h"
 #include "Contraction.h"
-#include "LoopNest.h"
+#include "MemoryNest.h"
 #include "PanelPacker.h"
-#include "Passes.h"
 #include "dlc/IR/KernelOps.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
 namespace dlc::cpu {
 namespace {
 
-class AttentionEmitter final : LoopNest {
+class AttentionEmitter final : MemoryNest {
 public:
   AttentionEmitter(RewriterBase &rewriter, func::FuncOp func, KernelAttentionOp op, const Target &target)
-      : LoopNest(rewriter, op.getLoc()), func(func), op(op), tile(registerTile(32, target)), body(op.getScore().front()),
+      : MemoryNest(rewriter, op.getLoc(), func), op(op), tile(registerTile(32, target)), body(op.getScore().front()),
         isVector(BodyEvaluator::isElementwise(body)) {
     auto sizeAlong = [&](unsigned operand, unsigned loop) {
       return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(*op.mapOf(operand).getResultPosition(dim(loop)));
@@ -72,50 +66,12 @@ private:
   static constexpr int64_t kStep = 64; // keys, in which the size of a block is counted
 
   AffineExpr dim(unsigned loop) { return getAffineDimExpr(loop, func.getContext()); }
-  func::ReturnOp ret() { return cast<func::ReturnOp>(func.getBody().front().getTerminator()); }
-  Value destination() { return func.getArgument(func->getAttrOfType<IntegerAttr>(kOperandsAttr).getInt()); }
   Value extentOf(unsigned loop) override { return extents[loop]; }
-  OpFoldResult sizeOf(Value tensor, unsigned d);
-  Value memoryOf(Value tensor);
-  Value allocate(ArrayRef<int64_t> shape) {
-    return memref::AllocOp::create(rewriter, loc, MemRefType::get(shape, rewriter.getF32Type()));
-  }
-  void each(OpFoldResult begin, OpFoldResult end, int64_t step, llvm::function_ref<void(Value)> body) {
-    range(begin, end, step, {}, [&](Value at, State) { return body(at), State(); });
-  }
-  OpFoldResult index(int64_t value) { return rewriter.getIndexAttr(value); }
-  Value number(float value, int64_t lanes = 1) {
-    return widen(rewriter, loc, arith::ConstantOp::create(rewriter, loc, rewriter.getF32FloatAttr(value)), lanes);
-  }
-  using LoopNest::number;
   static constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-  VectorType vectorOf(int64_t lanes, Type element = {}) { return VectorType::get(lanes, element ? element : Type(rewriter.getF32Type())); }
-  Value load(Value memory, ValueRange where, int64_t lanes, Value mask = {}) {
-    if (lanes == 1)
-      return memref::LoadOp::create(rewriter, loc, memory, where);
-    VectorType type = vectorOf(lanes, cast<MemRefType>(memory.getType()).getElementType());
-    if (!mask)
-      return vector::LoadOp::create(rewriter, loc, type, memory, where);
-    Value zeros = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type));
-    return vector::MaskedLoadOp::create(rewriter, loc, type, memory, where, mask, zeros);
-  }
-  void store(Value value, Value memory, ValueRange where, Value mask = {}) {
-    if (!isa<VectorType>(value.getType()))
-      memref::StoreOp::create(rewriter, loc, value, memory, where);
-    else if (mask)
-      vector::MaskedStoreOp::create(rewriter, loc, memory, where, mask, value);
-    else
-      vector::StoreOp::create(rewriter, loc, value, memory, where);
-  }
-  Value multiplyAdd(Value x, Value y, Value sum) {
-    return vector::FMAOp::create(rewriter, loc, widenLike(rewriter, loc, x, sum), widenLike(rewriter, loc, y, sum), sum);
-  }
   Value larger(Value x, Value y) { // of numbers; a NaN shows in the exponentials
     return arith::SelectOp::create(rewriter, loc, arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, x, y), x, y);
   }
-  Value add(Value x, Value y) { return arith::AddFOp::create(rewriter, loc, x, y); }
-  Value multiply(Value x, Value y) { return arith::MulFOp::create(rewriter, loc, x, y); }
   /// Pieces of a vector that is known to have `size` elements: (offset, lanes, mask) of each.
   void pieces(int64_t size, llvm::function_ref<void(int64_t, Value)> piece) {
     for (int64_t at = 0; at < size; at += tile.vector)
@@ -137,41 +93,19 @@ private:
   void writeRow(Value row);
   Value scoreOf(Value product, ArrayRef<Value> ofRow, Value key, int64_t lanes, Value mask);
 
-  func::FuncOp func;
   KernelAttentionOp op;
   RegisterTile tile;
   Block &body; // of the score
   bool isVector;
   int64_t depth = 0, columns = 0, wholeColumns = 0, blockKeys = 0, mostRows = 1;
   bool isAlongDepth = true; // the depth lies side by side in the keys, else the keys do
-  SmallVector<Value> extents, from, counts; // of the parallel loops; counts are within the tile
+  SmallVector<Value> extents;               // of the loops
   SmallVector<unsigned> rowLoops;           // loops whose indices make a row
-  DenseMap<Value, Value> memories;
   Value queryMemory, keyMemory, valueMemory;
   Value rowCount;
   // Scratch: queries, sums, largest and total of each row; of a register tile's rows the scores and the factor of what was before.
   Value queries, sums, largest, totals, scores, factors, keyPanels, valueRows;
 };
-
-OpFoldResult AttentionEmitter::sizeOf(Value tensor, unsigned d) {
-  auto type = cast<ShapedType>(tensor.getType());
-  if (!type.isDynamicDim(d))
-    return index(type.getDimSize(d));
-  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>())
-    return slice.getMixedSizes()[d];
-  return sizeOfArgument(func, cast<BlockArgument>(tensor).getArgNumber(), d);
-}
-
-Value AttentionEmitter::memoryOf(Value tensor) {
-  if (isa<BlockArgument>(tensor))
-    return tensor;
-  Value &known = memories[tensor];
-  if (!known) {
-    auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
-    known = memref::SubViewOp::create(rewriter, loc, memoryOf(slice->getOperand(0)), slice.getMixedOffsets(), slice.getMixedSizes(), slice.getMixedStrides());
-  }
-  return known;
-}
 
 void AttentionEmitter::emit() {
   rewriter.setInsertionPoint(ret());
@@ -181,9 +115,7 @@ void AttentionEmitter::emit() {
     extents.push_back(asValue(sizeOf(op.getInit(), d)));
   for (unsigned loop : {op.keyLoop(), op.depthLoop()})
     extents.push_back(asValue(sizeOf(op.getK(), *op.mapOf(1).getResultPosition(dim(loop)))));
-  for (BlockArgument argument : func.getArguments())
-    if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
-      argument.setType(MemRefType::get(type.getShape(), type.getElementType()));
+  enterMemory();
   queryMemory = memoryOf(op->getOperand(0));
   keyMemory = memoryOf(op->getOperand(1));
   valueMemory = memoryOf(op->getOperand(2));
@@ -213,42 +145,18 @@ void AttentionEmitter::emit() {
     valueRows = allocate({blockKeys, wholeColumns});
   }
 
-  from.assign(parallel, zero);
-  counts.assign(extents.begin(), extents.begin() + parallel);
-  SmallVector<unsigned> cut;
-  SmallVector<OpFoldResult> lower, upper, step;
-  for (unsigned d = 0; d < parallel; ++d)
-    if (tiles[d] > 0) {
-      cut.push_back(d);
-      lower.push_back(index(0));
-      upper.push_back(extents[d]);
-      step.push_back(index(tiles[d]));
-    }
-  if (!cut.empty()) {
-    auto forall = scf::ForallOp::create(rewriter, loc, lower, upper, step, ValueRange{}, std::nullopt);
-    forall->setAttr(kCutAttr, rewriter.getUnitAttr());
-    rewriter.setInsertionPointToStart(forall.getBody());
-    for (auto [d, iv] : llvm::zip_equal(cut, forall.getInductionVars())) {
-      from[d] = iv;
-      counts[d] = tiles[d] == 1 ? LoopNest::number(1) : asValue(smaller(minus(extents[d], iv), index(tiles[d])));
-    }
-  }
+  enterTiles(tiles, ArrayRef(extents).take_front(parallel));
   for (unsigned d = 0; d < op.columnLoop(); ++d) {
     indices[d] = from[d];
     if (!llvm::is_contained(rowLoops, d) && tiles[d] != 1)
       enter(d, from[d], plus(from[d], counts[d]), 1);
   }
-  rowCount = LoopNest::number(1);
+  rowCount = number(1);
   for (unsigned loop : rowLoops)
     rowCount = loop == rowLoops.front() ? counts[loop] : Value(arith::MulIOp::create(rewriter, loc, rowCount, counts[loop]));
   emitRows();
 
-  ret()->setOperands({});
-  rewriter.eraseOp(op);
-  for (Operation &old : llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
-    if (isa<tensor::ExtractSliceOp>(old))
-      rewriter.eraseOp(&old);
-  func.setType(FunctionType::get(func.getContext(), func.getBody().getArgumentTypes(), {}));
+  leaveMemory();
 }
 
 /// Sets the indices of the loops that make a row, the `row`th of the tile.
@@ -275,15 +183,15 @@ void AttentionEmitter::emitRows() {
     int64_t whole = isPlain ? llvm::alignDown(depth, tile.vector) : 0;
     copy(index(0), index(whole), tile.vector);
     copy(index(whole), index(depth), 1);
-    each(index(0), index(wholeColumns), tile.vector, [&](Value c) { store(number(0.f, tile.vector), sums, {row, c}); });
-    store(number(kLowest), largest, {row});
-    store(number(0.f), totals, {row});
+    each(index(0), index(wholeColumns), tile.vector, [&](Value c) { store(real(0.f, tile.vector), sums, {row, c}); });
+    store(real(kLowest), largest, {row});
+    store(real(0.f), totals, {row});
   });
   if (!keyPanels) {
     emitVariant(false);
   } else {
     // Few rows do not repay the copies.
-    Value many = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::uge, rowCount, LoopNest::number(2 * tile.rows));
+    Value many = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::uge, rowCount, number(2 * tile.rows));
     auto either = scf::IfOp::create(rewriter, loc, many, /*withElseRegion=*/true);
     for (bool packs : {true, false}) {
       OpBuilder::InsertionGuard guard(rewriter);
@@ -348,7 +256,7 @@ void AttentionEmitter::packKeys(Value first, Value count) {
         each(index(0), index(depth), 1, [&](Value d) {
           for (int64_t v = 0; v < tile.columns; v += tile.vector) {
             Value at = plus(key, v), mask = whole ? Value() : maskOf(rewriter, loc, minus(count, at), tile.vector);
-            store(read(at, d, tile.vector, mask), keyPanels, {panel, d, LoopNest::number(v)});
+            store(read(at, d, tile.vector, mask), keyPanels, {panel, d, number(v)});
           }
         });
         continue;
@@ -361,7 +269,7 @@ void AttentionEmitter::packKeys(Value first, Value count) {
           for (int64_t j = 0; j < tile.vector; ++j)
             lines.push_back(read(plus(key, v + j), d, tile.vector));
           for (auto [i, line] : llvm::enumerate(transposeLanes(rewriter, loc, lines)))
-            store(line, keyPanels, {panel, plus(d, i), LoopNest::number(v)});
+            store(line, keyPanels, {panel, plus(d, i), number(v)});
         }
       });
       if (squares == depth)
@@ -369,7 +277,7 @@ void AttentionEmitter::packKeys(Value first, Value count) {
       if (!whole)
         each(index(0), index(depth), 1, [&](Value d) {
           for (int64_t v = 0; v < tile.columns; v += tile.vector)
-            store(number(0.f, tile.vector), keyPanels, {panel, d, LoopNest::number(v)});
+            store(real(0.f, tile.vector), keyPanels, {panel, d, number(v)});
         });
       OpFoldResult end = whole ? index(tile.columns) : OpFoldResult(minus(count, key));
       each(index(0), end, 1, [&](Value j) {
@@ -384,8 +292,8 @@ void AttentionEmitter::packValues(Value first, Value count) {
   each(index(0), count, 1, [&](Value key) {
     indices[op.keyLoop()] = plus(first, key);
     pieces(columns, [&](int64_t c, Value mask) {
-      indices[op.columnLoop()] = LoopNest::number(c);
-      store(load(valueMemory, at(op.mapOf(2)), tile.vector, mask), valueRows, {key, LoopNest::number(c)});
+      indices[op.columnLoop()] = number(c);
+      store(load(valueMemory, at(op.mapOf(2)), tile.vector, mask), valueRows, {key, number(c)});
     });
   });
 }
@@ -404,12 +312,12 @@ void AttentionEmitter::productsOfPanels(Value row, int64_t rows, Value count) {
   int64_t vectors = tile.columns / tile.vector;
   each(index(0), count, tile.columns, [&](Value key) {
     Value panel = asValue(fold(rewriter.getAffineSymbolExpr(0).floorDiv(tile.columns), {key}));
-    State sums(rows * vectors, number(0.f, tile.vector));
+    State sums(rows * vectors, real(0.f, tile.vector));
     sums = range(index(0), index(depth), 1, sums, [&](Value d, State before) {
       State after;
       SmallVector<Value> wide;
       for (int64_t v = 0; v < vectors; ++v)
-        wide.push_back(load(keyPanels, {panel, d, LoopNest::number(v * tile.vector)}, tile.vector));
+        wide.push_back(load(keyPanels, {panel, d, number(v * tile.vector)}, tile.vector));
       for (int64_t i = 0; i < rows; ++i) {
         Value narrow = load(queries, {plus(row, i), d}, 1);
         for (int64_t v = 0; v < vectors; ++v)
@@ -419,13 +327,13 @@ void AttentionEmitter::productsOfPanels(Value row, int64_t rows, Value count) {
     });
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t v = 0; v < vectors; ++v)
-        store(sums[i * vectors + v], scores, {LoopNest::number(i), plus(key, v * tile.vector)});
+        store(sums[i * vectors + v], scores, {number(i), plus(key, v * tile.vector)});
   });
 }
 
 void AttentionEmitter::productsAlongKeys(Value row, int64_t rows, Value first, Value count) {
   auto piece = [&](Value key, int64_t vectors, int64_t lanes) {
-    State sums(rows * vectors, number(0.f, lanes));
+    State sums(rows * vectors, real(0.f, lanes));
     sums = range(index(0), index(depth), 1, sums, [&](Value d, State before) {
       State after;
       SmallVector<Value> wide;
@@ -445,7 +353,7 @@ void AttentionEmitter::productsAlongKeys(Value row, int64_t rows, Value first, V
     });
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t v = 0; v < vectors; ++v)
-        store(sums[i * vectors + v], scores, {LoopNest::number(i), plus(key, v * lanes)});
+        store(sums[i * vectors + v], scores, {number(i), plus(key, v * lanes)});
   };
   OpFoldResult at = index(0);
   int64_t many = std::max<int64_t>(2 * tile.rows / rows, 1);
@@ -460,7 +368,7 @@ void AttentionEmitter::productsAlongDepth(Value row, int64_t rows, Value first, 
   int64_t whole = llvm::alignDown(depth, tile.vector);
   auto piece = [&](Value key, int64_t keys) {
     auto along = [&](OpFoldResult begin, OpFoldResult end, int64_t lanes) {
-      State sums(rows * keys, number(0.f, lanes));
+      State sums(rows * keys, real(0.f, lanes));
       return range(begin, end, lanes, sums, [&](Value d, State before) {
         State after;
         SmallVector<Value> wide;
@@ -485,7 +393,7 @@ void AttentionEmitter::productsAlongDepth(Value row, int64_t rows, Value first, 
         Value sum = combineLanes(rewriter, loc, vectors[i * keys + j], [&](Value x, Value y) { return add(x, y); });
         if (whole < depth)
           sum = add(sum, single[i * keys + j]);
-        store(sum, scores, {LoopNest::number(i), plus(key, j)});
+        store(sum, scores, {number(i), plus(key, j)});
       }
   };
   OpFoldResult at = index(0);
@@ -508,7 +416,7 @@ Value AttentionEmitter::scoreOf(Value product, ArrayRef<Value> ofRow, Value key,
         value = load(memoryOf(extra), at(map), lanes, mask);
       } else { // keys lie apart
         Type type = cast<MemRefType>(memoryOf(extra).getType()).getElementType();
-        value = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(vectorOf(lanes, type)));
+        value = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(VectorType::get(lanes, type)));
         Value last = minus(extents[op.keyLoop()], index(1));
         for (int64_t lane = 0; lane < lanes; ++lane) {
           Value own = plus(key, lane);
@@ -551,28 +459,28 @@ void AttentionEmitter::normalize(Value row, Value rows, Value first, Value count
     auto score = [&](Value key, int64_t width, Value mask) {
       Value value = scoreOf(load(scores, {i, key}, width), ofRow, plus(first, key), width, mask);
       if (mask)
-        value = arith::SelectOp::create(rewriter, loc, mask, value, number(kLowest, width));
+        value = arith::SelectOp::create(rewriter, loc, mask, value, real(kLowest, width));
       store(value, scores, {i, key});
       return value;
     };
-    State most{number(kLowest, lanes)};
+    State most{real(kLowest, lanes)};
     if (isVector) {
       most = range(index(0), whole, lanes, most, [&](Value key, State now) { return State{larger(score(key, lanes, {}), now[0])}; });
       most = range(whole, count, lanes, most, [&](Value key, State now) { return State{larger(score(key, lanes, maskAt(key)), now[0])}; });
     } else {
       each(index(0), count, 1, [&](Value key) { score(key, 1, {}); });
-      each(count, smaller(plus(whole, lanes), index(blockKeys + lanes)), 1, [&](Value key) { store(number(kLowest), scores, {i, key}); });
+      each(count, smaller(plus(whole, lanes), index(blockKeys + lanes)), 1, [&](Value key) { store(real(kLowest), scores, {i, key}); });
       most = range(index(0), count, lanes, most, [&](Value key, State now) { return State{larger(load(scores, {i, key}, lanes), now[0])}; });
     }
     Value before = load(largest, {own}, 1);
     Value now = larger(combineLanes(rewriter, loc, most[0], [&](Value x, Value y) { return larger(x, y); }), before);
     store(now, largest, {own});
     // Where there is no score above -inf yet, all are -inf, and so are the differences from any number.
-    Value isNone = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ, now, number(kLowest));
-    Value origin = arith::SelectOp::create(rewriter, loc, isNone, number(0.f), now);
+    Value isNone = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OEQ, now, real(kLowest));
+    Value origin = arith::SelectOp::create(rewriter, loc, isNone, real(0.f), now);
     Value factor = math::ExpOp::create(rewriter, loc, arith::SubFOp::create(rewriter, loc, before, origin));
     store(factor, factors, {i});
-    State total{number(0.f, lanes)};
+    State total{real(0.f, lanes)};
     total = range(index(0), count, lanes, total, [&](Value key, State sum) {
       Value shifted = arith::SubFOp::create(rewriter, loc, load(scores, {i, key}, lanes), widen(rewriter, loc, origin, lanes));
       Value weight = math::ExpOp::create(rewriter, loc, shifted);
@@ -597,13 +505,13 @@ void AttentionEmitter::addValues(Value row, int64_t rows, Value first, Value cou
       groups = std::max<int64_t>((columns - begin) / width, 1);
     Value mask;
     if (mayBePartial && begin + groups * vectors * tile.vector > columns)
-      mask = maskOf(rewriter, loc, LoopNest::number(columns - (begin + (vectors - 1) * tile.vector)), tile.vector);
+      mask = maskOf(rewriter, loc, number(columns - (begin + (vectors - 1) * tile.vector)), tile.vector);
     int64_t end = begin + groups * vectors * tile.vector;
     each(index(begin), index(end), vectors * tile.vector, [&](Value column) {
       auto place = [&](int64_t v) { return plus(column, v * tile.vector); };
       State state;
       for (int64_t i = 0; i < rows; ++i) {
-        Value factor = widen(rewriter, loc, load(factors, {LoopNest::number(i)}, 1), tile.vector);
+        Value factor = widen(rewriter, loc, load(factors, {number(i)}, 1), tile.vector);
         for (int64_t v = 0; v < vectors; ++v)
           state.push_back(multiply(load(sums, {plus(row, i), place(v)}, tile.vector), factor));
       }
@@ -620,7 +528,7 @@ void AttentionEmitter::addValues(Value row, int64_t rows, Value first, Value cou
           wide.push_back(load(valueMemory, at(op.mapOf(2)), tile.vector, v + 1 == vectors ? mask : Value()));
         }
         for (int64_t i = 0; i < rows; ++i) {
-          Value narrow = load(scores, {LoopNest::number(i), key}, 1);
+          Value narrow = load(scores, {number(i), key}, 1);
           for (int64_t v = 0; v < vectors; ++v)
             after.push_back(multiplyAdd(narrow, wide[v], before[i * vectors + v]));
         }
@@ -637,18 +545,22 @@ void AttentionEmitter::addValues(Value row, int64_t rows, Value first, Value cou
 void AttentionEmitter::writeRow(Value row) {
   setRow(row);
   Value total = load(totals, {row}, 1);
-  Value inverse = arith::DivFOp::create(rewriter, loc, number(1.f), total), isSum;
+  Value inverse = arith::DivFOp::create(rewriter, loc, real(1.f), total), isSum;
   // Of an empty row the total is 0, of one with a NaN it is NaN.
   if (op.getNanIsZero())
-    isSum = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, total, number(0.f));
+    isSum = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT, total, real(0.f));
   else if (op.getEmptyIsZero())
-    isSum = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNE, total, number(0.f));
+    isSum = arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::UNE, total, real(0.f));
+  if (getConstantIntValue(extents[op.keyLoop()]).value_or(0) == 0) { // a sum over no keys is 0
+    Value hasKeys = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne, extents[op.keyLoop()], zero);
+    isSum = isSum ? Value(arith::AndIOp::create(rewriter, loc, isSum, hasKeys)) : hasKeys;
+  }
   pieces(columns, [&](int64_t c, Value mask) {
-    Value result = multiply(load(sums, {row, LoopNest::number(c)}, tile.vector), widen(rewriter, loc, inverse, tile.vector));
+    Value result = multiply(load(sums, {row, number(c)}, tile.vector), widen(rewriter, loc, inverse, tile.vector));
     if (isSum)
-      result = arith::SelectOp::create(rewriter, loc, isSum, result, number(0.f, tile.vector));
+      result = arith::SelectOp::create(rewriter, loc, isSum, result, real(0.f, tile.vector));
     SmallVector<Value> where(indices.begin(), indices.begin() + op.parallelLoops());
-    where.back() = LoopNest::number(c);
+    where.back() = number(c);
     store(result, destination(), where, mask);
   });
 }

@@ -7,6 +7,7 @@
 #include "dlc/IR/Scalar.h"
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -47,12 +48,27 @@ SmallVector<DimExpr> AttentionOp::scoreDims() {
   return dims;
 }
 
-LogicalResult AttentionOp::shape(ShapeContext &context) {
+LogicalResult AttentionOp::verify() {
   unsigned rank = getResultPerm().size();
   ArrayRef<int64_t> perms[] = {getQPerm(), getKPerm(), getVPerm(), getResultPerm()};
-  for (auto [i, perm] : llvm::enumerate(perms))
-    if (perm.size() != rank || !isPermutationVector(perm) || (i < 3 && context.rank(i) != static_cast<int64_t>(rank)) || rank < 2)
-      return context.emitError() << "the permutation of attention's " << (i < 3 ? "operand " : "result ") << i % 3 << " does not fit";
+  if (rank < 2)
+    return emitOpError("has a result of fewer than two axes");
+  for (auto [i, perm] : llvm::enumerate(perms)) {
+    auto type = dyn_cast<RankedTensorType>((i < 3 ? getOperand(i) : getResult()).getType());
+    if (perm.size() != rank || !isPermutationVector(perm) || !type || type.getRank() != int64_t(rank) || !type.getElementType().isF32())
+      return emitOpError(i < 3 ? "operand " : "result ") << i % 3 << " is no tensor of f32 whose axes its permutation orders";
+  }
+  Block &body = getScore().front();
+  auto yield = dyn_cast<YieldOp>(body.getTerminator());
+  if (body.getNumArguments() != 1 + getExtras().size() || !yield || yield.getValues().size() != 1)
+    return emitOpError("its region does not make one score of the product and the extras");
+  for (auto [argument, extra] : llvm::zip_equal(body.getArguments().drop_front(), getExtras()))
+    if (argument.getType() != extra.getType())
+      return emitOpError("its region has ") << argument.getType() << " for an operand of type " << extra.getType();
+  return success();
+}
+
+LogicalResult AttentionOp::shape(ShapeContext &context) {
   SmallVector<DimExpr> q = permutedDims(getQ(), getQPerm()), k = permutedDims(getK(), getKPerm()), v = permutedDims(getV(), getVPerm());
   if (failed(context.requireEqual(q.back(), k.back(), "the depths of queries and keys differ: {0} and {1}")))
     return failure();
@@ -189,6 +205,13 @@ LogicalResult KernelAttentionOp::verify() {
       return emitOpError("operand ") << i << " runs along columns or depth";
   if (getScore().getNumArguments() != 1 + getExtras().size())
     return emitOpError("its region has ") << getScore().getNumArguments() << " arguments";
+  auto elementOf = [](Value tensor) { return cast<RankedTensorType>(tensor.getType()).getElementType(); };
+  for (auto [i, argument] : llvm::enumerate(getScore().getArguments()))
+    if (argument.getType() != elementOf(i ? getExtras()[i - 1] : getInit()))
+      return emitOpError("argument ") << i << " of its region is of type " << argument.getType();
+  auto yield = dyn_cast<KernelYieldOp>(getScore().front().getTerminator());
+  if (!yield || yield.getValue().getType() != elementOf(getInit()))
+    return emitOpError("its region yields no score");
   return success();
 }
 
@@ -330,6 +353,9 @@ FailureOr<SmallVector<Value>> KernelAttentionOp::decompose(OpBuilder &b) {
                        reduction, sumOfProducts);
   // Of a row without a score above -inf, the largest is -inf, and the total NaN.
   bool emptyIsZero = getEmptyIsZero(), nanIsZero = getNanIsZero();
+  // A sum over no keys is 0.
+  Value keys = getValueOrCreateConstantIndexOp(b, loc, scoreSizes.back());
+  Value hasKeys = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, keys, arith::ConstantIndexOp::create(b, loc, 0));
   Value result = generic({sums, total, largest}, getInit(), {scoresAll, rowOnly, rowOnly, scoresAll}, parallel, [&](OpBuilder &inner, Location at, ValueRange args) {
     Value mean = arith::DivFOp::create(inner, at, args[0], args[1]);
     Value zero = arith::ConstantOp::create(inner, at, none);
@@ -339,6 +365,7 @@ FailureOr<SmallVector<Value>> KernelAttentionOp::decompose(OpBuilder &b) {
     }
     if (nanIsZero)
       mean = arith::SelectOp::create(inner, at, arith::CmpFOp::create(inner, at, arith::CmpFPredicate::UNO, args[1], args[1]), zero, mean);
+    mean = arith::SelectOp::create(inner, at, hasKeys, mean, zero);
     linalg::YieldOp::create(inner, at, mean);
   });
   return SmallVector<Value>{result};

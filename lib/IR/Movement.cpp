@@ -144,6 +144,8 @@ LogicalResult AppendOp::shape(ShapeContext &context) {
         failed(context.requireEqual(state[d], x[d],
                                     "the state and what is appended differ on axis " + Twine(d) + ": {0} and {1}")))
       return failure();
+  if (state[*axis] == x[*axis])
+    return context.emitError() << "what is appended is as long as the state may be, " << toString(x[*axis]);
   context.setResult(0, context.elementType(0), state);
   return success();
 }
@@ -630,6 +632,7 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   }
   unsigned inferred = 0;
   bool maybeInferred = false, hasZero = false;
+  bool mayInfer = llvm::any_of(dims, [](DimExpr dim) { return lowerBound(dim).value_or(-1) < 0; });
   DimExpr openEntries = zero; // how many are -1
   for (auto [i, dim] : llvm::enumerate(dims)) {
     if (!dim.getConstant() && lowerBound(dim).value_or(-2) < -1 &&
@@ -647,9 +650,15 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     if (!getAllowzero()) {
       if (dim == zero && i >= x.size())
         return context.emitError() << "the shape copies dim " << i << " of its operand, which has " << x.size() << " axes";
-      // Where a size that is one of the operand's is 0, no copied dim could give as many elements, but none; so it says what it is.
-      if (i < x.size() && (dim.getConstant() || !llvm::is_contained(x, dim)))
+      // Where a size that is one of the operand's is 0, no copied dim could give as many elements, but none; so it says what it is. Only
+      // beside an inferred size it might copy, which would make two sizes of each such shape: it must not be 0 there.
+      bool isOwn = !dim.getConstant() && llvm::is_contained(x, dim);
+      if (i < x.size() && !isOwn)
         dim = selectEqDims(dim, zero, x[i], dim);
+      else if (i < x.size() && mayInfer && x[i] != dim && lowerBound(dim).value_or(0) < 1 &&
+               failed(context.require(selectEqDims(dim, zero, zero, one), dim, x[i],
+                                      "the shape holds {0} beside a size that is inferred, which would stand for " + toString(x[i]) + " there")))
+        return failure();
     }
     // A size read at run time may turn out to be -1.
     if (lowerBound(dim).value_or(-1) < 0)

@@ -37,8 +37,11 @@ struct Group {
   SmallVector<plan::LaunchOp> launches;
   llvm::SmallDenseSet<Value> reads, writes;
   unsigned buffers = 0;
+  DimExpr tiles; // null where nobody knows
 
   void add(plan::LaunchOp launch) {
+    DimExpr own = launch.getTiles().value_or(DimExpr());
+    tiles = launches.empty() ? own : addDims(tiles, own);
     launches.push_back(launch);
     for (Value v : launch.getSources())
       reads.insert(memoryOf(v));
@@ -88,7 +91,7 @@ private:
     unsigned buffers = launch.getSources().size() + launch.getDestinations().size();
     auto mayJoin = [&](Group &group) {
       return group.launches.size() < kMostParts && group.buffers + buffers <= kMostBuffers && launch.getTiles() &&
-             group.launches.front().getTiles() && group.launches.front().getDevice() == launch.getDevice();
+             group.tiles && addDims(group.tiles, *launch.getTiles()) && group.launches.front().getDevice() == launch.getDevice();
     };
     Group *place = nullptr;
     for (size_t i = groups.size(), passed = 0; i-- > 0 && passed <= kMostPassed; ++passed) {
@@ -127,8 +130,6 @@ private:
       locations.push_back(launch.getLoc());
       tiles = addDims(tiles, *launch.getTiles());
     }
-    if (!tiles)
-      return;
     for (plan::LaunchOp launch : launches)
       llvm::append_range(scalars, launch.getScalars());
     OpBuilder b(first);

@@ -86,7 +86,8 @@ void StateBinding::findAll() {
         concat && concat.getXs().size() == 2 ? dyn_cast<BlockArgument>(concat.getXs().front()) : BlockArgument();
     if (argument && argument.getOwner() == &function.getBody().front() && argument.hasOneUse() &&
         !function.getArgAttr(argument.getArgNumber(), kDefaultAttr) &&
-        dimsOf(argument.getType())[concat.getAxis()].isSymbol())
+        dimsOf(argument.getType())[concat.getAxis()].isSymbol() &&
+        llvm::none_of(pairs, [&](const Pair &pair) { return pair.argument == argument.getArgNumber(); }))
       pairs.push_back({argument.getArgNumber(), i});
   }
 }
@@ -160,6 +161,12 @@ LogicalResult StateBinding::check(const Pair &pair) {
   if (!own.isSymbol())
     return fail(pair) << "along axis " << axis << ", along which a state grows, the input has the size "
                       << toString(own) << ", which is no dim with a name";
+  for (auto [d, dim] : llvm::enumerate(dimsOf(input.getType()))) {
+    bool isLength = false;
+    forEachSymbol(dim, [&](StringRef symbol) { isLength |= symbol == own.getSymbol().getValue(); });
+    if (isLength && int64_t(d) != axis)
+      return fail(pair) << "its dim " << d << " is " << toString(dim) << ", and grows with it; a state grows along one axis";
+  }
   if (!length) {
     firstAxis = axis;
     length = own;
@@ -215,12 +222,11 @@ void StateBinding::rewrite() {
     ret->setOperand(pair.result, append);
     concat.erase();
     state.setType(type);
-    if (llvm::any_of(state.getUsers(), [&](Operation *user) { return user != append.getDefiningOp(); })) {
+    auto isOwn = [&](OpOperand &use) { return use.getOwner() == append.getDefiningOp() && use.getOperandNumber() == 0; };
+    if (!llvm::all_of(state.getUses(), isOwn)) {
       builder.setInsertionPointToStart(&function.getBody().front());
       Value old = PrefixOp::create(builder, state.getLoc(), before, state, axis, length);
-      state.replaceUsesWithIf(old, [&](OpOperand &use) {
-        return use.getOwner() != append.getDefiningOp() && use.getOwner() != old.getDefiningOp();
-      });
+      state.replaceUsesWithIf(old, [&](OpOperand &use) { return !isOwn(use) && use.getOwner() != old.getDefiningOp(); });
     }
     function.setArgAttr(pair.argument, kStateAttr, builder.getI64IntegerAttr(axis));
     function.setResultAttr(pair.result, kStateOfAttr, builder.getI64IntegerAttr(pair.argument));

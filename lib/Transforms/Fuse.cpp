@@ -248,13 +248,14 @@ private:
         continue;
       int from = found->second;
       Candidate &other = candidates[from];
+      auto isPlain = [](Operation *member) { return isScalar(member) && !member->hasAttr(kInlineAttr); };
+      // At its own indices: not by what is computed at others, or by an op that is not element-wise.
       auto isReadHere = [&](Operation *member) {
         return llvm::all_of(member->getUsers(), [&](Operation *user) {
           auto place = group.find(user);
-          return place != group.end() && (place->second == number || place->second == from);
+          return place != group.end() && (place->second == number || place->second == from) && isPlain(user);
         });
       };
-      auto isPlain = [](Operation *member) { return isScalar(member) && !member->hasAttr(kInlineAttr); };
       if (other.rowAxes > 0 || other.domain != candidate.domain || candidate.ops.size() + other.ops.size() > cap ||
           !llvm::all_of(other.ops, isPlain) || !llvm::all_of(other.ops, isReadHere))
         continue;

@@ -77,7 +77,7 @@ private:
   bool matchScores(Value value, ArrayRef<DimExpr> form);
   bool areUsedHereOnly();
   bool peel(Permuted &side, bool mayScale);
-  bool adjustBatch(Permuted &side);
+  bool adjustBatch(Permuted &side, MatMulOp product);
   void groupQueries();
   bool isReadable() const;
   void findEnd();
@@ -100,11 +100,12 @@ private:
   DenseMap<Value, Value> parted, regionValues;
 };
 
-/// What is under a view that only adds dims of 1 at the end.
-Value withoutUnitDims(Value v) {
-  if (auto reshape = v.getDefiningOp<ReshapeOp>())
-    return reshape.getX();
-  return v;
+/// The float that `v` repeats, or nothing.
+std::optional<APFloat> floatOf(Value v) {
+  DenseElementsAttr splat = splatOf(v);
+  if (!splat || !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<APFloat>();
 }
 
 /// Whether a reshape leaves the last dim as it is.
@@ -113,11 +114,16 @@ bool keepsRows(ReshapeOp reshape) {
   return !from.empty() && !to.empty() && from.back() == to.back();
 }
 
-/// The reduction of the last axis that `v` holds, one number for each row.
+/// The reduction of the last axis that `v` holds, one number for each row, under the dims of what is reduced but for a 1 at the end.
 ReduceOp rowReduction(Value v, ReduceKind kind, SmallVectorImpl<Operation *> &ops) {
-  Value inner = withoutUnitDims(v);
+  auto view = v.getDefiningOp<ReshapeOp>();
+  Value inner = view ? view.getX() : v;
   auto reduce = inner.getDefiningOp<ReduceOp>();
   if (!reduce || reduce.getKind() != kind || rowAxesOf(cast<DlcOp>(reduce.getOperation())) != 1)
+    return {};
+  SmallVector<DimExpr> dims = dimsOf(reduce.getX().getType());
+  dims.back() = constantDim(v.getContext(), 1);
+  if (dims != dimsOf(v.getType()))
     return {};
   if (inner != v)
     ops.push_back(v.getDefiningOp());
@@ -148,15 +154,15 @@ bool AttentionMatcher::matchSoftmax() {
     } else if (test && test.getX() == test.getY()) {
       std::swap(x, none);
     }
-    DenseElementsAttr zero = splatOf(none);
-    if (!test || !zero || !zero.getSplatValue<APFloat>().isZero())
+    std::optional<APFloat> zero = floatOf(none);
+    if (!test || !zero || !zero->isZero() || guard.getResult().getType() != x.getType())
       return false;
     softmax.append({guard, test});
     if (test.getX() == x && test.getY() == x) {
       nanIsZero = true;
     } else {
-      DenseElementsAttr least = splatOf(test.getY());
-      if (guard.getCondition() != test.getResult() || !least || !least.getSplatValue<APFloat>().isInfinity() || !least.getSplatValue<APFloat>().isNegative())
+      std::optional<APFloat> least = floatOf(test.getY());
+      if (guard.getCondition() != test.getResult() || !least || !least->isInfinity() || !least->isNegative())
         return false;
       emptyRow = test.getX();
       emptyIsZero = true;
@@ -230,14 +236,14 @@ bool AttentionMatcher::dependsOnProduct(Value v, unsigned depth) {
   return depends[v] = result;
 }
 
-/// Whether an element for each score is certain: each dim is that of `form`, the scores' at that place, or 1.
+/// Whether an element for each score is certain: each dim is that of `form`, the scores' at that place, or 1. Where batch dims have another
+/// form for a while, what is read there has none.
 bool AttentionMatcher::mayRead(Value extra, ArrayRef<DimExpr> form) const {
   SmallVector<DimExpr> dims = dimsOf(extra.getType());
   if (dims.size() > form.size())
     return false;
   for (auto [i, e] : llvm::enumerate(llvm::reverse(dims)))
-    // Where batch dims are joined for a while, what is read there has none.
-    if (!e.isConstant(1) && (e != form[form.size() - 1 - i] || (i >= 2 && form.size() != logical.size())))
+    if (!e.isConstant(1) && (e != form[form.size() - 1 - i] || (i >= 2 && form != ArrayRef(logical))))
       return false;
   return true;
 }
@@ -315,22 +321,36 @@ bool AttentionMatcher::peel(Permuted &side, bool mayScale) {
   return false;
 }
 
-/// Parts the one batch dim of a product's operand into those of the scores' widest form.
-bool AttentionMatcher::adjustBatch(Permuted &side) {
-  int64_t rank = logical.size();
-  if (int64_t(side.perm.size()) == rank)
+/// Gives an operand of a product as many batch dims as the scores' widest form has: parts the one that joins all of them, or broadcasts.
+bool AttentionMatcher::adjustBatch(Permuted &side, MatMulOp product) {
+  int64_t rank = logical.size(), own = side.perm.size();
+  if (own == rank)
     return true;
-  if (side.perm.size() != 3 || side.perm[0] != 0 || rank < 4)
+  if (own > rank || !llvm::equal(ArrayRef(side.perm).drop_back(2), llvm::seq<int64_t>(0, own - 2)))
     return false;
-  SmallVector<DimExpr> dims = dimsOf(side.tensor.getType()), all(logical.begin(), logical.end() - 2);
-  llvm::append_range(all, ArrayRef(dims).drop_front());
+  DimExpr one = constantDim(builder.getContext(), 1);
+  SmallVector<DimExpr> dims = dimsOf(side.tensor.getType()), all(rank - own, one);
+  if (int64_t(dimsOf(product.getResult().getType()).size()) == rank) {
+    llvm::append_range(all, dims);
+  } else if (own == 3) {
+    ArrayRef<DimExpr> batch = ArrayRef(logical).drop_back(2);
+    if (dims[0] == productOfDims(builder.getContext(), batch))
+      all.assign(batch.begin(), batch.end());
+    else if (dims[0].isConstant(1))
+      all.assign(batch.size(), one);
+    else
+      return false;
+    llvm::append_range(all, ArrayRef(dims).drop_front());
+  } else {
+    return false;
+  }
   RankedTensorType type = tensorType(all, builder.getF32Type());
   // What was joined before is as it was.
   auto join = side.tensor.getDefiningOp<ReshapeOp>();
   side.tensor = join && join.getX().getType() == type ? join.getX() : reshapeTo(builder, second.getLoc(), side.tensor, type);
   SmallVector<int64_t> perm(llvm::to_vector(llvm::seq<int64_t>(0, rank - 2)));
-  for (int64_t axis : ArrayRef(side.perm).drop_front())
-    perm.push_back(axis + rank - 3);
+  for (int64_t axis : ArrayRef(side.perm).take_back(2))
+    perm.push_back(axis + rank - own);
   side.perm = perm;
   return true;
 }
@@ -421,7 +441,12 @@ Value withCapacity(Value tensor, int64_t axis, OpBuilder &b) {
 /// Whether kernels can read the operands: vectors of a length that is known and small lie side by side.
 bool AttentionMatcher::isReadable() const {
   int64_t rank = logical.size();
-  SmallVector<DimExpr> qDims = q.dims(), kDims = k.dims(), vDims = v.dims();
+  SmallVector<DimExpr> qDims = q.dims(), kDims = k.dims(), vDims = v.dims(), dims(logical);
+  dims.back() = vDims.back();
+  // What it takes the place of has as many elements.
+  MLIRContext *context = builder.getContext();
+  if (productOfDims(context, dims) != productOfDims(context, dimsOf(end->getResult(0).getType())))
+    return false;
   auto isShort = [](DimExpr e) { return e.getConstant() && *e.getConstant() >= 1 && *e.getConstant() <= kLongest; };
   if (!isShort(qDims.back()) || !isShort(vDims.back()) || kDims.back() != qDims.back())
     return false;
@@ -546,10 +571,7 @@ bool AttentionMatcher::run() {
       }
     }
   builder.setInsertionPoint(second);
-  for (Permuted *side : {&q, &k, &v})
-    if (!adjustBatch(*side))
-      return false;
-  if (q.perm.size() != logical.size() || k.perm.size() != logical.size() || v.perm.size() != logical.size())
+  if (!adjustBatch(q, first) || !adjustBatch(k, first) || !adjustBatch(v, second))
     return false;
   findEnd();
   builder.setInsertionPoint(end);
@@ -566,9 +588,12 @@ class Recognize : public impl::RecognizeBase<Recognize> {
   void runOnOperation() override {
     SmallVector<MatMulOp> products;
     getOperation().walk([&](MatMulOp op) { products.push_back(op); });
+    llvm::SetVector<Block *> changed;
     for (MatMulOp op : products)
-      if (AttentionMatcher(op).run())
-        eraseDead(*op->getBlock());
+      if (!op->use_empty() && AttentionMatcher(op).run())
+        changed.insert(op->getBlock());
+    for (Block *block : changed)
+      eraseDead(*block);
   }
 
   static void eraseDead(Block &block) {

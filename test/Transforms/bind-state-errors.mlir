@@ -111,3 +111,11 @@ func.func @second(%p: tensor<?xf32, #dlc.info<[seen]>> {dlc.name = "p"}, %x: ten
   %0 = dlc.concat %p, %x {axis = 0 : i64} : (tensor<?xf32, #dlc.info<[seen]>>, tensor<1xf32>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// -----
+
+func.func @two_axes(%p: tensor<?x?xf32, #dlc.info<[past, past]>> {dlc.name = "p"}, %x: tensor<1x?xf32, #dlc.info<[1, past]>> {dlc.name = "x"}) -> (tensor<*xf32> {dlc.name = "r"}) {
+  // expected-error @+1 {{input 'p' and output 'r' cannot be state: its dim 1 is past, and grows with it; a state grows along one axis}}
+  %0 = dlc.concat %p, %x {axis = 0 : i64} : (tensor<?x?xf32, #dlc.info<[past, past]>>, tensor<1x?xf32, #dlc.info<[1, past]>>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

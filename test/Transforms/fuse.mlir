@@ -246,3 +246,20 @@ func.func @rotary(%x: tensor<?x9x64xf32, #dlc.info<[s, 9, 64]>>, %cos: tensor<?x
   %2 = dlc.add %0, %1 : (tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>, tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>) -> tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
   return %2 : tensor<9x?x64xf32, #dlc.info<[9, s, 64]>>
 }
+
+// What is read in its place and at other indices is in memory.
+// CHECK-LABEL: func.func @read_at_other_indices
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.exp
+// CHECK-NEXT: dlc.sigmoid
+// CHECK-NEXT: dlc.yield
+// CHECK: dlc.group
+// CHECK-NEXT: dlc.transpose {{.*}}dlc.inline
+// CHECK-NEXT: dlc.add
+func.func @read_at_other_indices(%x: tensor<5x5x4xf32>) -> tensor<5x5x4xf32> {
+  %0 = dlc.exp %x : (tensor<5x5x4xf32>) -> tensor<5x5x4xf32>
+  %1 = dlc.sigmoid %0 : (tensor<5x5x4xf32>) -> tensor<5x5x4xf32>
+  %2 = dlc.transpose %0 {perm = array<i64: 1, 0, 2>} : (tensor<5x5x4xf32>) -> tensor<5x5x4xf32>
+  %3 = dlc.add %1, %2 : (tensor<5x5x4xf32>, tensor<5x5x4xf32>) -> tensor<5x5x4xf32>
+  return %3 : tensor<5x5x4xf32>
+}

@@ -230,3 +230,15 @@ func.func @partly_known() -> (tensor<*xf32>, tensor<*xi64>) {
   %6 = dlc.cast %5 {to = i64} : (tensor<*xf32>) -> tensor<*xi64>
   return %4, %6 : tensor<*xf32>, tensor<*xi64>
 }
+
+// A size that is another dim of the operand says what it is; only 0 beside a -1 would copy a dim.
+// CHECK-LABEL: func.func @zero_beside_inferred
+// CHECK: dlc.check <select_eq(m, 0, 0, 1)>, <m>, <n>, "the shape holds {0} beside a size that is inferred, which would stand for n there"
+// CHECK: dlc.reshape {{.*}} -> tensor<?x?xf32, #dlc.info<[m, n]>>
+func.func @zero_beside_inferred(%x: tensor<?x?xf32, #dlc.info<[n, m]>>) -> tensor<*xf32> {
+  %m = dlc.shape %x {start = 1 : i64, end = 2 : i64} : (tensor<?x?xf32, #dlc.info<[n, m]>>) -> tensor<*xi64>
+  %rest = dlc.constant<dense<-1> : tensor<1xi64>> : tensor<1xi64>
+  %s = dlc.concat %m, %rest {axis = 0 : i64} : (tensor<*xi64>, tensor<1xi64>) -> tensor<*xi64>
+  %0 = dlc.reshape %x, %s {allowzero = false} : (tensor<?x?xf32, #dlc.info<[n, m]>>, tensor<*xi64>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}

@@ -23,7 +23,7 @@ import judge
 import spellings
 from graph import ENDS, Graph
 
-SIZES = {"b": (2, 1, 3), "s": (7, 1, 16), "t": (9, 20, 5)}
+SIZES = {"b": (2, 1, 3), "s": (7, 1, 16), "t": (9, 20, 5), "none": (3, 0, 4)}
 HEADS, SIZE = 4, 8
 WIDTH = HEADS * SIZE
 SECONDS_A_PATTERN = 120
@@ -573,6 +573,90 @@ def rms_pattern(name, norm, dtype):
 for name, norm in spellings.RMS_NORMS.items():
     rms_pattern(name, norm, np.float32)
 rms_pattern("LLaMA with casts", spellings.RMS_NORMS["LLaMA with casts"], np.float16)
+
+
+# --- what only looks like attention, or is written over batch dims that do not go one by one ------------------------------
+
+
+def product_of(g, q, k, v, change=lambda scores: scores, after=lambda weights: weights):
+    return g.MatMul(after(g.Softmax(change(g.MatMul(q, k)), axis=-1)), v)
+
+
+@pattern("look-alike, attention over no keys", 1)
+def _(g):
+    return product_of(g, g.input(["b", 4, "s", 8]), g.input(["b", 4, 8, "none"]), g.input(["b", 4, "none", 8]))
+
+
+@pattern("look-alike, sums of other rows", 4)
+def _(g):
+    exponentials = g.Exp(g.MatMul(g.input(["b", 2, 8, 16]), g.input(["b", 2, 16, 8])))
+    sums = g.Unsqueeze(g.ReduceSum(exponentials, [-1], keepdims=0), [-2])
+    return g.MatMul(g.Div(exponentials, sums), g.input(["b", 2, 8, 16]))
+
+
+@pattern("look-alike, weights hidden by integers that are equal", 4)
+def _(g):
+    hide = g.Equal(g.input(["b", 1, "s", "t"], lambda shape: g.random.integers(0, 2, shape)), np.int64(0))
+    return product_of(g, g.input(["b", 2, "s", 8]), g.input(["b", 2, 8, "t"]), g.input(["b", 2, "t", 8]),
+                      after=lambda weights: g.Where(hide, np.float32(0), weights))
+
+
+@pattern("look-alike, weights hidden by booleans that are equal", 4)
+def _(g):
+    hide = g.Equal(truth(g, ["b", 1, "s", "t"]), np.bool_(False))
+    return product_of(g, g.input(["b", 2, "s", 8]), g.input(["b", 2, 8, "t"]), g.input(["b", 2, "t", 8]),
+                      after=lambda weights: g.Where(hide, np.float32(0), weights))
+
+
+@pattern("look-alike, keys without a batch", 1)
+def _(g):
+    return product_of(g, g.input(["b", 2, "s", 8]), g.input([2, 8, "t"]), g.input(["b", 2, "t", 8]))
+
+
+@pattern("look-alike, keys and values without a batch, of open heads", 1)
+def _(g):
+    return product_of(g, g.input(["b", "t", "s", 8]), g.input(["t", 8, "t"]), g.input(["t", "t", 8]))
+
+
+@pattern("look-alike, heads joined, keys and values of all", 1)
+def _(g):
+    mask = g.input([3, 1, 1, 9])
+    return product_of(g, g.input([6, "s", 8]), g.input([1, 8, 9]), g.input([1, 9, 8]),
+                      lambda scores: g.Reshape(g.Add(g.Reshape(scores, [3, 2, -1, 9]), mask), [6, -1, 9]))
+
+
+@pattern("look-alike, a bias over batch dims in another order", 4)
+def _(g):
+    bias = g.input([1, 3, 1, 8, 8])
+    return product_of(g, g.input([2, 3, 4, 8, 16]), g.input([2, 3, 4, 16, 8]), g.input([2, 3, 4, 8, 16]),
+                      lambda scores: g.Reshape(g.Add(g.Reshape(scores, [4, 3, 2, 8, 8]), bias), [2, 3, 4, 8, 8]))
+
+
+@pattern("look-alike, a bias over batch dims in another place", 4)
+def _(g):
+    bias = g.input([4, 1, 8, 8])
+    return product_of(g, g.input([1, 4, 8, 16]), g.input([1, 4, 16, 8]), g.input([1, 4, 8, 16]),
+                      lambda scores: g.Reshape(g.Add(g.Reshape(scores, [4, 1, 8, 8]), bias), [1, 4, 8, 8]))
+
+
+@pattern("look-alike, a guard that repeats the weights", 4)
+def _(g):
+    zeros = g.const(np.zeros((3, 1, 1, 1), np.float32))
+    return product_of(g, g.input([1, 2, "s", 8]), g.input([1, 2, 8, "t"]), g.input([1, 2, "t", 8]),
+                      after=lambda weights: g.Where(g.IsNaN(weights), zeros, weights))
+
+
+@pattern("look-alike, read in place and at other indices", 2)
+def _(g):
+    x = g.Exp(g.input([5, 5, 4]))
+    return g.Add(g.Sigmoid(x), g.Transpose(x, perm=[1, 0, 2]))
+
+
+@pattern("look-alike, a rotation of a product that is read beside it", 2)
+def _(g):
+    x = g.Mul(g.input(["b", "s", 4, 8]), g.const(g.normal([8], 0.5)))
+    turned = g.Concat(g.Neg(g.Slice(x, [4], [8], [3])), g.Slice(x, [0], [4], [3]), axis=3)
+    return g.Add(g.Mul(x, g.const(g.normal([8], 0.5))), g.Mul(turned, g.const(g.normal([8], 0.5))))
 
 
 # Patterns that take more launches than they need, and how many. Fewer are a failure too: the row is to go then.

@@ -24,6 +24,7 @@ def Dlc_AttentionOp : Dlc_Op<"attention", ["form", "role", "lower", "precision",
                        DenseI64ArrayAttr:$vPerm, DenseI64ArrayAttr:$resultPerm, Dlc_DimExprAttr:$keys, UnitAttr:$emptyIsZero, UnitAttr:$nanIsZero);
   let results = (outs AnyTensor:$result);
   let regions = (region SizedRegion<1>:$score);
+  let hasVerifier = 1;
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results) $score";
   let extraClassDeclaration = [{
     /// The dims of [batch..., queries, keys].
