@@ -131,10 +131,16 @@ enum dlcrt_status dlcrt_instance_output_bound(dlcrt_instance *instance, uint32_t
     return session.status;
   if (Status status = checkIndex("output", output, instance->outputs.size(), error))
     return status;
-  if (Status status = bindSymbols(*instance, error))
-    return status;
-  return evaluateDims(instance->module, instance->function, instance->module.output(instance->function, output),
-                      instance->functionRegisters(), dims, bytes, error);
+  auto bound = [&] {
+    if (Status status = bindSymbols(*instance, error))
+      return status;
+    return evaluateDims(instance->module, instance->function, instance->module.output(instance->function, output),
+                        instance->functionRegisters(), dims, bytes, error);
+  };
+  if (!instance->state)
+    return bound();
+  StateHold hold(instance->state, error);
+  return hold.status ? hold.status : bound();
 }
 
 enum dlcrt_status dlcrt_instance_run(dlcrt_instance *instance, const dlcrt_run_options *options, dlcrt_error *error) {
@@ -209,7 +215,7 @@ enum dlcrt_status dlcrt_instance_get_statistics(const dlcrt_instance *instance, 
   value.output_bytes = instance->outputBytes;
   value.staging_bytes = instance->stagingBytes;
   value.scratch_bytes = instance->cpu.allScratchBytes();
-  value.state_bytes = instance->state ? instance->state->bytes : 0;
+  value.state_bytes = instance->state ? instance->state->bytes.load() : 0;
   value.weight_bytes = instance->module.constantBytes.count;
   value.allocations = instance->memory.allocations + instance->deviceAllocations;
   value.runs = instance->runs;

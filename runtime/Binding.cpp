@@ -185,7 +185,7 @@ static Status collectSymbols(Instance &instance, Error *error) {
     };
     set(use->length_symbol, instance.state->length);
     for (uint64_t i = 0; i < module.stateSymbols.count; ++i)
-      set(module.stateNumbers[use->first_symbol + i], instance.state->symbols[i]);
+      set(module.stateNumbers[use->first_symbol + i], instance.state->symbol(i));
   }
   for (uint32_t i = 0; i < instance.function.input_count; ++i) {
     const dlcrt_value_desc &value = module.input(instance.function, i);
@@ -256,7 +256,7 @@ static Status checkGrowth(Instance &instance, Error *error) {
   Values registers = instance.functionRegisters();
   if (registers.state[use.growth] != ValueState::Valid)
     return failValue(module, instance.function, module.exprs, registers, use.growth, error);
-  int64_t growth = registers.value[use.growth], length = instance.state->length, capacity = instance.state->capacity();
+  int64_t growth = registers.value[use.growth], length = instance.state->length, capacity = instance.state->capacity;
   if (growth < 0)
     return fail(error, DLCRT_ERROR_OVERFLOW, "the run would make the state longer by %lld", (long long)growth);
   if (growth > capacity - length) // neither is negative

@@ -56,7 +56,7 @@ Status State::dimsOf(uint32_t index, int64_t entries, int64_t *dims, Error *erro
     return failOutOfMemory(error, "dimension expressions", nodes * sizeof(int64_t));
   Values given{symbolValues.data(), symbolStates.data(), count}, registers{values.data(), valueStates.data(), nodes};
   for (uint64_t i = 0; i < count; ++i)
-    given.set(i, symbols[i]);
+    given.set(i, symbol(i));
   evaluate(module.stateExprs, 0, nodes, given, registers);
   for (uint32_t d = 0; d < desc.rank; ++d) {
     uint32_t node = module.stateDims[desc.first_dim + d];
@@ -79,7 +79,7 @@ static void rowsOf(const dlcrt_state_desc &desc, const int64_t *dims, uint64_t &
       entryBytes *= uint64_t(dims[d]);
 }
 
-Status State::allocate(int64_t capacity, Error *error) {
+Status State::allocate(int64_t entries, Error *error) {
   Vector<StateBuffer> made(memory);
   if (!made.resize(module.states.count))
     return failOutOfMemory(error, "the state", module.states.count * sizeof(StateBuffer));
@@ -89,7 +89,7 @@ Status State::allocate(int64_t capacity, Error *error) {
     const dlcrt_state_desc &desc = module.states[i];
     int64_t dims[DLCRT_MAX_RANK];
     uint64_t elements, size = 0;
-    if ((status = dimsOf(i, capacity, dims, error)))
+    if ((status = dimsOf(i, entries, dims, error)))
       break;
     if (!elementCount(desc.rank, dims, elements) || !denseBytes(int32_t(desc.dtype), elements, size) ||
         size > INT64_MAX / 2) {
@@ -111,8 +111,8 @@ Status State::allocate(int64_t capacity, Error *error) {
     uint64_t outer, entryBytes;
     rowsOf(desc, dims, outer, entryBytes);
     for (uint64_t o = 0; o < outer; ++o)
-      memcpy(made[i].data + o * uint64_t(capacity) * entryBytes,
-             buffers[i].data + o * uint64_t(this->capacity()) * entryBytes, uint64_t(length) * entryBytes);
+      memcpy(made[i].data + o * uint64_t(entries) * entryBytes,
+             buffers[i].data + o * uint64_t(capacity) * entryBytes, uint64_t(length) * entryBytes);
   }
   if (!status && buffers.size() == 0 && !buffers.resize(module.states.count))
     status = failOutOfMemory(error, "the state", module.states.count * sizeof(StateBuffer));
@@ -124,7 +124,7 @@ Status State::allocate(int64_t capacity, Error *error) {
   }
   if (status)
     return status;
-  symbols[0] = capacity;
+  capacity = entries;
   bytes = total;
   ++version;
   return DLCRT_OK;
@@ -206,17 +206,17 @@ void dlcrt_state_destroy(dlcrt_state *state) {
     release(*state);
 }
 
-int64_t dlcrt_state_length(const dlcrt_state *state) { return state ? state->length : 0; }
-int64_t dlcrt_state_capacity(const dlcrt_state *state) { return state ? state->capacity() : 0; }
-uint64_t dlcrt_state_bytes(const dlcrt_state *state) { return state ? state->bytes : 0; }
+int64_t dlcrt_state_length(const dlcrt_state *state) { return state ? state->length.load() : 0; }
+int64_t dlcrt_state_capacity(const dlcrt_state *state) { return state ? state->capacity.load() : 0; }
+uint64_t dlcrt_state_bytes(const dlcrt_state *state) { return state ? state->bytes.load() : 0; }
 
 enum dlcrt_status dlcrt_state_set_length(dlcrt_state *state, int64_t length, dlcrt_error *error) {
   StateHold hold(state, error);
   if (hold.status)
     return hold.status;
-  if (length < 0 || length > state->capacity())
+  if (length < 0 || length > state->capacity)
     return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "length %lld is not between 0 and the capacity, %lld",
-                (long long)length, (long long)state->capacity());
+                (long long)length, (long long)state->capacity);
   state->setLength(length);
   return DLCRT_OK;
 }
@@ -227,7 +227,7 @@ enum dlcrt_status dlcrt_state_reset(dlcrt_state *state, dlcrt_error *error) {
 
 enum dlcrt_status dlcrt_state_grow(dlcrt_state *state, int64_t capacity, dlcrt_error *error) {
   StateHold hold(state, error);
-  if (hold.status || capacity <= state->capacity())
+  if (hold.status || capacity <= state->capacity)
     return hold.status;
   return state->allocate(capacity, error);
 }
@@ -256,7 +256,7 @@ enum dlcrt_status dlcrt_state_view(const dlcrt_state *state, uint32_t index, dlc
   int64_t stride = 1;
   for (uint32_t d = desc.rank; d-- > 0;) {
     strides[d] = stride;
-    stride *= d == desc.axis ? state->capacity() : dims[d];
+    stride *= d == desc.axis ? state->capacity.load() : dims[d];
   }
   dlcrt_tensor value = {};
   value.dtype = int32_t(desc.dtype);
@@ -288,7 +288,7 @@ static Status transfer(State &state, uint32_t index, int64_t first, const dlcrt_
                 tensor.dims ? tensor.rank : 0);
   if (tensor.device_kind != 0 && tensor.device_kind != DLCRT_MEMORY_CPU)
     return fail(error, DLCRT_ERROR_DEVICE, "state '%s' is copied from and to memory of the host only", name);
-  int64_t entries = tensor.dims[desc.axis], most = isWrite ? state.capacity() : state.length, dims[DLCRT_MAX_RANK];
+  int64_t entries = tensor.dims[desc.axis], most = isWrite ? state.capacity.load() : state.length.load(), dims[DLCRT_MAX_RANK];
   if (first < 0 || entries < 0 || first > most || entries > most - first)
     return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "entries %lld to %lld lie outside state '%s', which has %s %lld",
                 (long long)first, (long long)(uint64_t(first) + uint64_t(entries)), name,
@@ -327,7 +327,7 @@ static Status transfer(State &state, uint32_t index, int64_t first, const dlcrt_
   char *memory = state.buffers[index].data + uint64_t(first) * entryBytes;
   uint64_t row = uint64_t(entries) * entryBytes;
   for (uint64_t o = 0; o < outer; ++o) {
-    char *mine = memory + o * uint64_t(state.capacity()) * entryBytes, *theirs = staged + o * row;
+    char *mine = memory + o * uint64_t(state.capacity) * entryBytes, *theirs = staged + o * row;
     memcpy(isWrite ? mine : theirs, isWrite ? theirs : mine, row);
   }
   if (!dense) {

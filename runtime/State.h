@@ -20,16 +20,17 @@ struct State {
   mutable std::atomic<bool> busy{false}; // a run or a call uses it
   mutable Memory memory;
   Module &module;
-  Vector<int64_t> symbols;     // values of STATE's symbols; the first is the capacity
+  Vector<int64_t> symbols;     // values of STATE's symbols; the first, the capacity, stands apart
   Vector<StateBuffer> buffers; // one a state of the module
-  int64_t length = 0;
-  uint64_t bytes = 0;
-  uint64_t version = 1; // another one whenever length or capacity were set
+  uint64_t version = 1;        // another one whenever length or capacity were set
+  // Set by who holds the state, read by anybody.
+  std::atomic<int64_t> length{0}, capacity{0};
+  std::atomic<uint64_t> bytes{0};
 
   State(const Memory &memory, Module &module);
   ~State();
 
-  int64_t capacity() const { return symbols[0]; }
+  int64_t symbol(uint64_t i) const { return i == 0 ? capacity.load() : symbols[i]; }
   void setLength(int64_t entries) {
     length = entries;
     ++version;
@@ -37,8 +38,8 @@ struct State {
   const char *name(uint32_t i) const { return module.string(module.states[i].name); }
   /// Dims of state `i` for a number of entries along its axis.
   Status dimsOf(uint32_t i, int64_t entries, int64_t *dims, Error *error) const;
-  /// Memory for `capacity` entries, zero but for the `length` ones that are copied there.
-  Status allocate(int64_t capacity, Error *error);
+  /// Memory for so many entries, zero but for the `length` ones that are copied there.
+  Status allocate(int64_t entries, Error *error);
 };
 
 void retain(State &state);

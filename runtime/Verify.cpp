@@ -105,10 +105,9 @@ Status ModuleVerifier::header() {
       return bad("damaged by a transfer that changed line ends (text mode)");
     return bad("not a module: it does not begin with DLCM");
   }
-  if (header.major != DLCRT_FORMAT_MAJOR || header.minor > DLCRT_FORMAT_MINOR)
-    return fail(error, DLCRT_ERROR_VERSION, "module format %u.%u, but this runtime (%s) reads %u.0 to %u.%u",
-                header.major, header.minor, dlcrt_version_string(), DLCRT_FORMAT_MAJOR, DLCRT_FORMAT_MAJOR,
-                DLCRT_FORMAT_MINOR);
+  if (header.major != DLCRT_FORMAT_MAJOR || header.minor != DLCRT_FORMAT_MINOR)
+    return fail(error, DLCRT_ERROR_VERSION, "module format %u.%u, but this runtime (%s) reads %u.%u",
+                header.major, header.minor, dlcrt_version_string(), DLCRT_FORMAT_MAJOR, DLCRT_FORMAT_MINOR);
   if (module.file.bytes != header.file_bytes)
     return bad("%s: it should have %llu bytes, but has %llu",
                module.file.bytes < header.file_bytes ? "truncated" : "something was appended",

@@ -244,18 +244,20 @@ static void onnxAttention(NodeReader &n) {
   if (lengths && pastKey)
     n.fail("it has both a cache and 'nonpad_kv_seqlen'; they exclude each other");
   std::optional<int64_t> queryHeads = n.findInt("q_num_heads"), keyHeads = n.findInt("kv_num_heads");
-  bool isFlat = NodeReader::rankOf(q) ? NodeReader::rankOf(q) == 3 : queryHeads || keyHeads;
-  Attention a;
-  if (isFlat) {
-    a.queryHeads = headsAttribute(n, "q_num_heads");
-    a.keyHeads = headsAttribute(n, "kv_num_heads");
-    q = splitHeads(n, q, *a.queryHeads);
-    k = splitHeads(n, k, *a.keyHeads);
-    v = splitHeads(n, v, *a.keyHeads);
-  } else {
-    a.queryHeads = knownDim(q, 1);
-    a.keyHeads = knownDim(k, 1);
+  // The attributes are for three axes, but may be there with four too, where they say nothing.
+  std::optional<int64_t> rank = NodeReader::rankOf(q);
+  bool isFlat = rank == 3, mayBeFlat = isFlat || (!rank && (queryHeads || keyHeads));
+  if (mayBeFlat) {
+    queryHeads = headsAttribute(n, "q_num_heads");
+    keyHeads = headsAttribute(n, "kv_num_heads");
+    auto split = [&](Value x, int64_t heads) { return makeByRank(n, x, 4, [&] { return x; }, [&] { return splitHeads(n, x, heads); }); };
+    q = split(q, *queryHeads);
+    k = split(k, *keyHeads);
+    v = split(v, *keyHeads);
   }
+  Attention a;
+  a.queryHeads = isFlat ? queryHeads : knownDim(q, 1);
+  a.keyHeads = isFlat ? keyHeads : knownDim(k, 1);
   if (a.queryHeads && a.keyHeads && (*a.keyHeads == 0 || *a.queryHeads % *a.keyHeads != 0))
     return n.fail(Twine("its ") + Twine(*a.queryHeads) + " heads of queries are no multiple of its " + Twine(*a.keyHeads) + " heads of keys");
   a.queries = q;
@@ -315,7 +317,7 @@ static void onnxAttention(NodeReader &n) {
   }
   Attended attended = attend(n, a);
   Value values = n.cast(attended.values, type);
-  n.setOutput(0, isFlat ? joinHeads(n, values) : values);
+  n.setOutput(0, mayBeFlat ? makeByRank(n, n.input(0), 4, [&] { return values; }, [&] { return joinHeads(n, values); }) : values);
   n.setOutput(1, a.keys);
   n.setOutput(2, a.values);
   n.setOutput(3, attended.scores);
@@ -574,8 +576,12 @@ static void groupQueryAttention(NodeReader &n) {
   a.softmaxType = typeOfSums(n, type);
   if (Value bias = n.optionalInput(10))
     a.biases.push_back({bias, Term::Any});
-  if (isCausal) {
-    Value columns = columnsOf(n, a.keys), position = n.make<AddOp>(index, rowsOf(n, a.queries), past);
+  Value columns = columnsOf(n, a.keys);
+  if (!isCausal) { // what stands behind a sequence's end; causal, only rows that stand there too see it
+    Value last = unsqueeze(n, n.cast(lengths, index), {1, 2, 3});
+    a.allowed.push_back({isBefore(n, last, columns, Value()), Term::One});
+  } else {
+    Value position = n.make<AddOp>(index, rowsOf(n, a.queries), past);
     a.allowed.push_back({isBefore(n, position, columns, Value())});
     if (window > 0)
       a.allowed.push_back({n.make<LessOp>(boolean, n.make<SubOp>(index, position, columns), n.scalar(window, index))});

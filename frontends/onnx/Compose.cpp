@@ -50,7 +50,7 @@ Value makeByRank(NodeReader &n, Value x, int64_t rank, llvm::function_ref<Value(
 //===----------------------------------------------------------------------===//
 
 Value dimOf(NodeReader &n, Value x, int64_t axis) {
-  return n.make<ShapeOp>(n.b().getI64Type(), x, axis, axis == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(axis + 1));
+  return n.make<ShapeOp>(n.b().getI64Type(), x, axis, axis == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(axisBehind(axis)));
 }
 
 std::optional<int64_t> knownDim(Value x, int64_t axis) {

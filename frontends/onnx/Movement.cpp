@@ -99,7 +99,7 @@ static void split(NodeReader &n) {
     RequireOp::create(n.b(), n.getLoc(), lhs, rhs, atLeast, message.str());
   };
   auto dimOf = [&](Value value, int64_t at) {
-    return n.make<ShapeOp>(index, value, at, at == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(at + 1));
+    return n.make<ShapeOp>(index, value, at, at == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(axisBehind(at)));
   };
   Value axes = n.ints({axis}), dim = dimOf(x, axis);
   auto part = [&](unsigned i, Value start, Value end) {
@@ -181,7 +181,7 @@ static void oneHot(NodeReader &n) {
   Value classes = n.make<UnsqueezeOp>(index, n.cast(n.input(0), index), SmallVector<int64_t>{axis});
   Value isNegative = n.make<LessOp>(boolean, classes, n.scalar(0, index));
   classes = n.make<WhereOp>(index, isNegative, n.make<AddOp>(index, classes, depth), classes);
-  SmallVector<Value> dims{dimsBetween(n, classes, 0, axis), depth, axis == -1 ? n.ints({}) : dimsBetween(n, classes, axis + 1)};
+  SmallVector<Value> dims{dimsBetween(n, classes, 0, axis), depth, axis == -1 ? n.ints({}) : dimsBetween(n, classes, axisBehind(axis))};
   Value place = n.make<IotaOp>(index, n.make<ConcatOp>(index, dims, 0), axis);
   Value values = reshapeExactly(n, n.input(2), n.ints({2}));
   auto known = dyn_cast_or_null<DenseElementsAttr>(NodeReader::constantOf(n.input(2)));

@@ -144,6 +144,9 @@ private:
   bool hasFailed = false;
 };
 
+/// The axis behind. A number that is no axis at all stays one, for the shape rules to refuse.
+inline int64_t axisBehind(int64_t axis) { return axis == INT64_MAX ? axis : axis + 1; }
+
 /// A value that stands for one that could not be made, so that the import can go on to further errors.
 mlir::Value makeStandIn(mlir::OpBuilder &builder, mlir::Location loc, mlir::Type elementType);
 

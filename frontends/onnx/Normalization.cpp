@@ -88,7 +88,7 @@ static Rows rowsFrom(NodeReader &n, Value x, int64_t axis) {
     n.fail(Twine("its attribute 'axis' is ") + Twine(axis) + ", but its input has " + Twine(*rank) + " dimensions");
     end = axis;
   }
-  if (end >= 0 && end - axis <= 64) {
+  if (end >= 0 && axis >= end - 64) {
     for (int64_t i = axis; i < end; ++i)
       rows.axes.push_back(i);
   } else {

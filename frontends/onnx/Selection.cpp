@@ -23,7 +23,7 @@ static Value flat(NodeReader &n, Value x) { return n.make<ReshapeOp>(NodeReader:
 
 /// The size of an axis, as a tensor of one element.
 static Value sizeOf(NodeReader &n, Value x, int64_t axis) {
-  return n.make<ShapeOp>(n.b().getI64Type(), x, axis, axis == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(axis + 1));
+  return n.make<ShapeOp>(n.b().getI64Type(), x, axis, axis == -1 ? IntegerAttr() : n.b().getI64IntegerAttr(axisBehind(axis)));
 }
 
 /// Integers in the order of the elements, or the opposite one.
@@ -96,7 +96,7 @@ static void unique(NodeReader &n) {
   if (givenAxis) { // as [before, size, behind]
     Value one = n.ints({1});
     Value before = axis == 0 ? one : sizeOf(n, n.make<FlattenOp>(key, keys, axis), 0);
-    Value behind = axis == -1 ? one : sizeOf(n, n.make<FlattenOp>(key, keys, axis + 1), 1);
+    Value behind = axis == -1 ? one : sizeOf(n, n.make<FlattenOp>(key, keys, axisBehind(axis)), 1);
     keys = n.make<ReshapeOp>(key, keys, n.make<ConcatOp>(index, SmallVector<Value>{before, size, behind}, 0), /*allowzero=*/true);
   }
   int64_t keyAxis = givenAxis ? 1 : 0;

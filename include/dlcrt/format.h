@@ -24,7 +24,7 @@ extern "C" {
 
 #define DLCRT_FORMAT_MAGIC "DLCM\r\n\x1a\n" /* 8 bytes, no NUL */
 #define DLCRT_FORMAT_MAJOR 0                /* another major is refused */
-#define DLCRT_FORMAT_MINOR 2                /* a higher minor of the same major is refused; a lower one is read */
+#define DLCRT_FORMAT_MINOR 2                /* so is another minor, as long as the major is 0 */
 #define DLCRT_CODE_ALIGNMENT 65536
 #define DLCRT_CONST_ALIGNMENT 4096
 #define DLCRT_CONST_HASH_BLOCK 1048576

@@ -28,7 +28,8 @@
  * - A module does not change after it was opened: any number of threads may use it.
  * - An instance belongs to one thread at a time. Two calls at once on one instance are an error (DLCRT_ERROR_BUSY where
  *   the runtime notices). Different instances are independent, also those of one module.
- * - A state belongs to one run, or one call, at a time, whichever instances it is attached to.
+ * - A state belongs to one run, or one call, at a time, whichever instances it is attached to. Its length, capacity and bytes may be
+ *   asked at any time.
  *
  * Trust: a module holds native code. The runtime withstands damaged and hostile bytes in everything it interprets itself,
  * but the kernels run with the rights of the process. Trust a module as you would trust a shared library.
@@ -570,7 +571,7 @@ DLCRT_API enum dlcrt_status dlcrt_instance_output_object(struct dlcrt_instance *
  * length and one capacity. A run reads the entries [0, length) along each state's axis, writes some behind them in place, and, when it
  * succeeds, makes the length longer by what it wrote. A run that fails or is stopped leaves the length, and with it the state, as it was.
  * Instances of several functions of the module (prefill, decode) may be attached to one state; one run uses it at a time, and a second
- * one, or a call of these functions meanwhile, fails with DLCRT_ERROR_BUSY. */
+ * one, or a call meanwhile that changes or looks at it (dlcrt_instance_output_bound does), fails with DLCRT_ERROR_BUSY. */
 struct dlcrt_state_options {
   uint32_t struct_size;
   uint32_t dim_count;               /* of the arrays */
@@ -586,7 +587,8 @@ DLCRT_API enum dlcrt_status dlcrt_state_create(struct dlcrt_module *module, cons
 /* Gives up the caller's hold; instances that it is attached to keep it. NULL is allowed. */
 DLCRT_API void dlcrt_state_destroy(struct dlcrt_state *state);
 
-/* Entries that are there, entries that there is room for, and bytes of memory; 0 for NULL. */
+/* Entries that are there, entries that there is room for, and bytes of memory; 0 for NULL. Any thread may ask, also during a run, which
+ * changes the length only when it has succeeded. */
 DLCRT_API int64_t dlcrt_state_length(const struct dlcrt_state *state);
 DLCRT_API int64_t dlcrt_state_capacity(const struct dlcrt_state *state);
 DLCRT_API uint64_t dlcrt_state_bytes(const struct dlcrt_state *state);

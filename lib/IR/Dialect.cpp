@@ -45,6 +45,16 @@ DimExpr elementwiseCost(Operation *op) {
   return productOfDims(op->getContext(), dimsOf(op->getResult(0).getType()));
 }
 
+DimExpr elementsOf(Value tensor) {
+  return productOfDims(tensor.getContext(), storageDims(cast<RankedTensorType>(tensor.getType())));
+}
+
+DimExpr elementsReadBy(Operation *op, unsigned operand) {
+  DimExpr elements = elementsOf(op->getOperand(operand));
+  bool isMovement = cast<DlcOp>(op).role() == Role::Movement && op->getNumResults() == 1;
+  return isMovement ? minDims(elements, elementsOf(op->getResult(0))) : elements;
+}
+
 unsigned rowAxesOf(DlcOp op) {
   SmallVector<int64_t> axes = op.reducedAxes();
   if (axes.empty())

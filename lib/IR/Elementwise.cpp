@@ -238,12 +238,12 @@ Role AlignAxesOp::role() { return Role::Movement; }
 bool AlignAxesOp::readsData(unsigned operand) { return operand == 0; }
 
 LogicalResult AlignAxesOp::shape(ShapeContext &context) {
-  int64_t behind = context.rank(1) - static_cast<int64_t>(getAxis()) - context.rank(0);
-  if (behind < 0)
-    return context.emitError() << "the second input has " << context.rank(0) << " dims, which do not fit the first one's from "
-                               << static_cast<int64_t>(getAxis()) << " on: it has " << context.rank(1);
+  int64_t axis = getAxis(), others = context.rank(1) - context.rank(0);
+  if (axis > others)
+    return context.emitError() << "the second input has " << context.rank(0) << " dims, which do not fit the first one's from " << axis
+                               << " on: it has " << context.rank(1);
   SmallVector<DimExpr> dims = context.dims(0);
-  dims.append(behind, constantDim(getContext(), 1));
+  dims.append(others - axis, constantDim(getContext(), 1));
   context.setResult(0, context.elementType(0), dims);
   context.setNumbers(0, context.numbers(0));
   return success();

@@ -174,6 +174,20 @@ FailureOr<SmallVector<Value>> KernelScanOp::decompose(OpBuilder &b) {
 // Append: tiled along all axes of what is appended.
 //===----------------------------------------------------------------------===//
 
+LogicalResult KernelAppendOp::verify() {
+  auto x = cast<RankedTensorType>(getX().getType()), init = cast<RankedTensorType>(getInit().getType());
+  if (getResult().getType() != init)
+    return emitOpError("gives ") << getResult().getType() << " of init, which is " << init;
+  if (x.getRank() != init.getRank() || x.getElementType() != init.getElementType())
+    return emitOpError("cannot write ") << x << " into " << init << ": they differ in rank or element type";
+  if (getAxis() >= static_cast<uint64_t>(x.getRank()))
+    return emitOpError("has axis ") << static_cast<int64_t>(getAxis()) << ", but x has " << x.getRank() << " axes";
+  for (int64_t d = 0; d != x.getRank(); ++d)
+    if (d != static_cast<int64_t>(getAxis()) && failed(verifyCompatibleDims({x.getDimSize(d), init.getDimSize(d)})))
+      return emitOpError("cannot write ") << x << " into " << init << ": they differ on axis " << d;
+  return success();
+}
+
 SmallVector<utils::IteratorType> KernelAppendOp::getLoopIteratorTypes() {
   return SmallVector<utils::IteratorType>(cast<RankedTensorType>(getX().getType()).getRank(),
                                           utils::IteratorType::parallel);

@@ -20,11 +20,11 @@ using namespace mlir;
 namespace dlc {
 namespace {
 
-DimExpr bytesOf(RankedTensorType type) {
-  MLIRContext *context = type.getContext();
-  DimExpr elements = productOfDims(context, storageDims(type));
-  return mulDims(elements, constantDim(context, storageType(type).getElementTypeBitWidth() / 8));
+/// Of so many elements of a tensor.
+DimExpr bytesOf(RankedTensorType type, DimExpr elements) {
+  return mulDims(elements, constantDim(type.getContext(), storageType(type).getElementTypeBitWidth() / 8));
 }
+DimExpr bytesOf(RankedTensorType type) { return bytesOf(type, productOfDims(type.getContext(), storageDims(type))); }
 
 /// The type as which plan instructions read and write integers: elements of fewer than 8 bits have a byte each.
 Type instructionType(Type type) {
@@ -74,7 +74,7 @@ DimExpr flopsOf(GroupOp group) {
   return sum;
 }
 
-/// Bytes that a run of the group reads and writes in memory. Ops that pick elements (Gather) read as many as they give.
+/// Bytes that a run of the group reads and writes in memory.
 DimExpr trafficOf(GroupOp group) {
   DimExpr sum = constantDim(group.getContext(), 0);
   llvm::MapVector<Value, DimExpr> read;
@@ -83,17 +83,18 @@ DimExpr trafficOf(GroupOp group) {
       Operation *definition = operand.get().getDefiningOp();
       if ((definition && definition->getParentOp() == group) || !op.readsData(operand.getOperandNumber()) || isNumber(operand))
         continue;
-      DimExpr bytes = bytesOf(cast<RankedTensorType>(operand.get().getType()));
-      if (op.role() == Role::Movement && op->getNumResults() == 1)
-        bytes = minDims(bytes, bytesOf(cast<RankedTensorType>(op->getResult(0).getType())));
+      DimExpr bytes = bytesOf(cast<RankedTensorType>(operand.get().getType()), op.elementsRead(operand.getOperandNumber()));
       auto [known, isNew] = read.try_emplace(operand.get(), bytes);
       if (!isNew)
         known->second = maxDims(known->second, bytes);
     }
   for (auto &[value, bytes] : read)
     sum = addDims(sum, bytes);
-  for (Value result : group.getResults())
-    sum = addDims(sum, bytesOf(cast<RankedTensorType>(result.getType())));
+  auto yielded = cast<YieldOp>(group.getBody().front().getTerminator()).getValues();
+  for (auto [result, inner] : llvm::zip_equal(group.getResults(), yielded)) {
+    auto append = inner.getDefiningOp<AppendOp>(); // writes what it appends
+    sum = addDims(sum, bytesOf(cast<RankedTensorType>(append ? append.getX().getType() : result.getType())));
+  }
   return sum;
 }
 

@@ -11,6 +11,7 @@
 // CHECK: %[[STATE:.*]] = plan.state 0
 // CHECK: %[[NEW:.*]] = plan.input 0
 // CHECK: plan.launch @k0_append(%[[STATE]], %[[NEW]]) to(%[[STATE]]) scalars [#dlc.dim<past_capacity>, #dlc.dim<step>, #dlc.dim<past>] domain [#dlc.dim<2>, #dlc.dim<step>, #dlc.dim<4>]
+// CHECK-SAME: plan.traffic = #dlc.dim<step * 64>
 // CHECK: %[[Y:.*]] = plan.output 0
 // CHECK: plan.launch @k1_prefix(%[[STATE]]) to(%{{.*}})
 // CHECK-NOT: plan.copy
@@ -27,6 +28,23 @@ func.func @main(%s: tensor<2x?x4xf32, #dlc.info<[2, past_capacity, 4]>> {dlc.nam
   %0 = dlc.append %s, %x {axis = 1 : i64, offset = #dlc.dim<past>} : (tensor<2x?x4xf32, #dlc.info<[2, past_capacity, 4]>>, tensor<2x?x4xf32, #dlc.info<[2, step, 4]>>) -> tensor<2x?x4xf32, #dlc.info<[2, past_capacity, 4]>>
   %1 = dlc.prefix %0 {axis = 1 : i64, length = #dlc.dim<past + step>} : (tensor<2x?x4xf32, #dlc.info<[2, past_capacity, 4]>>) -> tensor<2x?x4xf32, #dlc.info<[2, past + step, 4]>>
   return %0, %1 : tensor<2x?x4xf32, #dlc.info<[2, past_capacity, 4]>>, tensor<2x?x4xf32, #dlc.info<[2, past + step, 4]>>
+}
+
+// -----
+
+// Of keys and values, those are read that are there, whatever the capacity.
+// CHECK: plan.func @attention
+// CHECK: plan.launch @k0_attention
+// CHECK-SAME: plan.traffic = #dlc.dim<s * 128 + t * 128>
+func.func @attention(%q: tensor<2x?x8xf32, #dlc.info<[2, s, 8]>> {dlc.name = "q"}, %k: tensor<2x?x8xf32, #dlc.info<[2, cap, 8]>> {dlc.name = "k"},
+                     %v: tensor<?x2x8xf32, #dlc.info<[cap, 2, 8]>> {dlc.name = "v"}, %t: tensor<?xf32, #dlc.info<[t]>> {dlc.name = "t"})
+    -> (tensor<2x?x8xf32, #dlc.info<[2, s, 8]>> {dlc.name = "y"}) {
+  %0 = dlc.attention %q, %k, %v {kPerm = array<i64: 0, 1, 2>, keys = #dlc.dim<t>, qPerm = array<i64: 0, 1, 2>, resultPerm = array<i64: 0, 1, 2>, vPerm = array<i64: 1, 0, 2>}
+      : (tensor<2x?x8xf32, #dlc.info<[2, s, 8]>>, tensor<2x?x8xf32, #dlc.info<[2, cap, 8]>>, tensor<?x2x8xf32, #dlc.info<[cap, 2, 8]>>) -> tensor<2x?x8xf32, #dlc.info<[2, s, 8]>> {
+  ^bb0(%score: tensor<2x?x?xf32, #dlc.info<[2, s, t]>>):
+    dlc.yield %score : tensor<2x?x?xf32, #dlc.info<[2, s, t]>>
+  }
+  return %0 : tensor<2x?x8xf32, #dlc.info<[2, s, 8]>>
 }
 
 // -----

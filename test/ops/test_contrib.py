@@ -260,6 +260,10 @@ def grouped(d, b, s, p, packed=False, tables=None, positions=False, added=None, 
     return inputs
 
 
+def with_lengths(inputs, lengths, total):
+    return [*inputs[:5], np.array(lengths, np.int32), np.array(total, np.int32), *inputs[7:]]
+
+
 STEPS = [(1, 3, 4), (2, 5, 0), (3, 1, 6)]  # with a cache, more than one step is for a batch of one
 HEADS = dict(num_heads=4, kv_num_heads=2)
 case("GroupQueryAttention", "plain", grouped, STEPS, outputs=3, **HEADS)
@@ -274,6 +278,8 @@ case("GroupQueryAttention", "sink", lambda d, b, s, p: grouped(d, b, s, p, sink=
 case("GroupQueryAttention", "added", lambda d, b, s, p: grouped(d, b, s, p, added=(b, 4)), STEPS, outputs=3, softcap=0.5, **HEADS)
 case("GroupQueryAttention", "added for all", lambda d, b, s, p: grouped(d, b, s, p, added=(1, 1)), STEPS, outputs=3, **HEADS)
 case("GroupQueryAttention", "bidirectional", lambda d, b, s, p: grouped(d, b, s, 0), STEPS, outputs=3, causal=0, **HEADS)
+case("GroupQueryAttention", "bidirectional, ends of sequences", lambda d, b, s, p: with_lengths(grouped(d, b, s, 0), np.maximum(s - 1 - np.arange(b), 0), s),
+     STEPS, outputs=3, causal=0, **HEADS)
 for interleaved in (0, 1):
     i = f", interleaved {interleaved}"
     turned = dict(outputs=3, const=(7, 8), do_rotary=1, rotary_interleaved=interleaved, **HEADS)
@@ -305,6 +311,7 @@ case("Attention", "of ONNX", onnx_attention, LENGTHS, **STANDARD)
 case("Attention", "of ONNX, as many heads", lambda d, b, s, p: onnx_attention(d, b, s, p, key_heads=4), LENGTHS, **STANDARD)
 case("Attention", "of ONNX, flat, causal, cache", lambda d, b, s, p: onnx_attention(d, b, s, p, flat=True, past=True), LENGTHS, outputs=3, q_num_heads=4,
      kv_num_heads=2, is_causal=1, **STANDARD)
+case("Attention", "of ONNX, heads that are named too", onnx_attention, LENGTHS, q_num_heads=4, kv_num_heads=2, **STANDARD)
 case("Attention", "of ONNX, softcap, scale, scores", onnx_attention, LENGTHS, outputs=(0, 3), softcap=0.6, scale=0.4, **STANDARD)
 for rank in (2, 3, 4):
     case("Attention", f"of ONNX, mask of {rank} axes", lambda d, b, s, p, r=rank: onnx_attention(d, b, s, p, mask=bools(*[1] * r)), LENGTHS, **STANDARD)
@@ -370,10 +377,6 @@ REFUSED_RUNS = []
 
 def refused_run(op, message, inputs, outputs=1, run=(2, 3, 4), **attributes):
     REFUSED_RUNS.append((Case(op, f"{op} refused by a run: {message}", attributes, inputs, [run], outputs), message))
-
-
-def with_lengths(inputs, lengths, total):
-    return [*inputs[:5], np.array(lengths, np.int32), np.array(total, np.int32), *inputs[7:]]
 
 
 refused_run("GroupQueryAttention", "dlc supports only caches that grow", lambda d, b, s, p: with_lengths(grouped(d, b, s, p), [2, 2], 3), outputs=3, **HEADS)

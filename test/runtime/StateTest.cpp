@@ -200,6 +200,14 @@ TEST_F(StateTest, OneRunAtATime) {
     EXPECT_FALSE(inner.state.reset(error));
     EXPECT_STREQ(error.message(), busy);
     EXPECT_FALSE(inner.state.grow(100, error));
+    int64_t dims[DLCRT_MAX_RANK];
+    uint64_t bytes;
+    EXPECT_EQ(dlcrt_instance_output_bound(inner.twice.c(), 0, dims, &bytes, error.c()), DLCRT_ERROR_BUSY);
+    EXPECT_STREQ(error.message(), busy);
+    // What may be asked at any time.
+    EXPECT_EQ(inner.state.length(), 0);
+    EXPECT_EQ(inner.state.capacity(), 6);
+    EXPECT_EQ(inner.twice.statistics().state_bytes, dlcrt_state_bytes(inner.state.c()));
     ++inner.calls;
   };
   ASSERT_EQ(model.run(options), DLCRT_OK) << model.message();
@@ -218,9 +226,30 @@ TEST_F(StateTest, OneRunAtATime) {
         EXPECT_EQ(error.code(), DLCRT_ERROR_BUSY) << error.message();
     }
   };
-  std::thread first([&] { work(model.instance, 1); }), second([&] { work(twice, 2); });
+  Instance third = makeInstance(model.module, "main", model.error);
+  ASSERT_TRUE(third.setState(state, model.error) && bindRows(third, x, 2, model.error));
+  std::atomic<bool> isDone{false};
+  auto look = [&] {
+    Error error;
+    int64_t dims[DLCRT_MAX_RANK], before = 0;
+    uint64_t bytes;
+    while (!isDone) {
+      if (dlcrt_instance_output_bound(third.c(), 0, dims, &bytes, error.c()) != DLCRT_OK)
+        EXPECT_EQ(error.code(), DLCRT_ERROR_BUSY) << error.message();
+      int64_t length = state.length();
+      EXPECT_GE(length, before);
+      EXPECT_LE(length, state.capacity());
+      EXPECT_GE(third.statistics().state_bytes, 2u * (1 << 16) * 8);
+      before = length;
+    }
+  };
+  std::thread first([&] { work(model.instance, 1); }), second([&] { work(twice, 2); }), observer(look);
   first.join();
   second.join();
+  while (!state.grow(1 << 17, model.error))
+    EXPECT_EQ(model.error.code(), DLCRT_ERROR_BUSY) << model.message();
+  isDone = true;
+  observer.join();
   EXPECT_EQ(state.length(), added);
 }
 

@@ -78,6 +78,21 @@ class Add(unittest.TestCase):
             one = np.ones(100, np.float32)
             self.assertEqual(instance.run([one, one])[0][99], 2)
 
+    def test_closed(self):
+        one = np.ones(3, np.float32)
+        self.instance.run([one, one])
+        self.module.close()
+        for use in (lambda: self.module.producer, lambda: self.module.states, lambda: self.module.verify(), lambda: dlcrt.Instance(self.module)):
+            with self.assertRaisesRegex(ValueError, "^this Module is closed$"):
+                use()
+        self.assertEqual(self.instance.run([one, one])[0][2], 2)  # keeps what it needs
+        self.assertEqual(self.instance.target, "cpu:test")
+        self.instance.close()
+        self.instance.close()
+        for use in (lambda: self.instance.run([one, one]), lambda: self.instance.target, lambda: self.instance.statistics):
+            with self.assertRaisesRegex(ValueError, "^this Instance is closed$"):
+                use()
+
     def test_threads(self):
         failures = []
 
@@ -165,6 +180,20 @@ class Stateful(unittest.TestCase):
             self.main.run([[[1], [10]]])
         self.state.close()  # the other instance keeps it
         self.assertEqual(self.twice.run([[[1], [10]]])[0], [22])
+        for use in (lambda: self.state.length, lambda: self.state.capacity, lambda: self.state.nbytes, lambda: self.state.reset(),
+                    lambda: self.state.grow(8), lambda: self.state.read("log"), lambda: self.state.write("log", np.zeros((2, 1), np.int64)),
+                    lambda: setattr(self.main, "state", self.state),
+                    lambda: dlcrt.Instance(self.module, function="main", state=self.state)):
+            with self.assertRaisesRegex(ValueError, "^this State is closed$"):
+                use()
+
+    def test_lifetimes(self):
+        # A state of a module from bytes outlives the module.
+        state = dlcrt.State(dlcrt.Module((FOLDER / "log.dlcm").read_bytes()), capacity=4, dims={"rows": 2})
+        gc.collect()
+        state.write("log", np.array([[7], [70]]))
+        state.length = 1
+        np.testing.assert_array_equal(state.read("log"), [[7], [70]])
 
 
 if __name__ == "__main__":

@@ -24,9 +24,23 @@ static llvm::Expected<double> toleranceOf(const Invocation &invocation, OptionId
   return value;
 }
 
+namespace {
+/// What a run left behind.
+struct Results {
+  std::vector<HostTensor> outputs, states;
+  std::string target;
+};
+
+/// A tensor, what it should be, and how far it is from that.
+struct Compared {
+  bool isState;
+  const HostTensor &tensor;
+  Comparison comparison;
+};
+} // namespace
+
 /// Runs the model once. Prints what went wrong and returns the exit code.
-static std::optional<int> runOnce(const Invocation &invocation, const ExecutionRequest &request,
-                                  std::vector<HostTensor> &outputs, std::string &target) {
+static std::optional<int> runOnce(const Invocation &invocation, const ExecutionRequest &request, Results &results) {
   Execution execution;
   if (std::optional<int> exit = execution.load(invocation, request))
     return exit;
@@ -39,11 +53,15 @@ static std::optional<int> runOnce(const Invocation &invocation, const ExecutionR
   llvm::Expected<std::string> taken = execution.getTarget();
   if (!taken)
     return invocation.fail(taken.takeError());
-  target = std::move(*taken);
-  llvm::Expected<std::vector<HostTensor>> read = execution.readOutputs();
-  if (!read)
-    return invocation.fail(read.takeError());
-  outputs = std::move(*read);
+  results.target = std::move(*taken);
+  llvm::Expected<std::vector<HostTensor>> outputs = execution.readOutputs();
+  if (!outputs)
+    return invocation.fail(outputs.takeError());
+  results.outputs = std::move(*outputs);
+  llvm::Expected<std::vector<HostTensor>> states = execution.readStates();
+  if (!states)
+    return invocation.fail(states.takeError());
+  results.states = std::move(*states);
   return std::nullopt;
 }
 
@@ -106,9 +124,9 @@ int runCompare(const Invocation &invocation) {
     return invocation.usage(
         "the fp32 reference is compiled from a model, and this is a module: give the model, or --reference DIR");
 
-  std::vector<HostTensor> outputs, references;
-  std::string target, referenceTarget;
-  if (std::optional<int> exit = runOnce(invocation, *request, outputs, target))
+  std::string subject = subjectOf(request->model);
+  Results results, reference;
+  if (std::optional<int> exit = runOnce(invocation, *request, results))
     return *exit;
   if (isComputed) {
     llvm::Expected<Target> baseline = baselineTarget();
@@ -118,29 +136,36 @@ int runCompare(const Invocation &invocation) {
     plain.target = baseline->name;
     plain.fusion = false;
     plain.quiet = true;
-    if (std::optional<int> exit = runOnce(invocation, plain, references, referenceTarget))
+    if (std::optional<int> exit = runOnce(invocation, plain, reference))
       return *exit;
+  } else if (results.outputs.empty()) {
+    return invocation.fail(makeError("{}: there is nothing to compare with --reference {}: it has no outputs, and states are compared with fp32 only",
+                                     subject, folder));
   } else {
-    llvm::Expected<std::vector<HostTensor>> read = readReference(folder, outputs);
+    llvm::Expected<std::vector<HostTensor>> read = readReference(folder, results.outputs);
     if (!read)
       return invocation.fail(read.takeError());
-    references = std::move(*read);
+    reference.outputs = std::move(*read);
+    results.states.clear();
   }
 
-  std::string subject = subjectOf(request->model);
-  std::vector<Comparison> comparisons;
+  std::vector<Compared> all;
   llvm::Error errors = llvm::Error::success();
-  for (auto [output, reference] : llvm::zip_equal(outputs, references)) {
-    llvm::Expected<Comparison> comparison = compareTensors(output, reference, tolerance);
-    if (comparison)
-      comparisons.push_back(*comparison);
-    else
-      errors =
-          llvm::joinErrors(std::move(errors), makeError("{}: {}", subject, llvm::toString(comparison.takeError())));
-  }
+  auto compareAll = [&](bool isState, llvm::ArrayRef<HostTensor> tensors, llvm::ArrayRef<HostTensor> expected) {
+    for (auto [tensor, wanted] : llvm::zip_equal(tensors, expected)) {
+      llvm::Expected<Comparison> comparison = compareTensors(tensor, wanted, tolerance);
+      if (comparison)
+        all.push_back({isState, tensor, *comparison});
+      else
+        errors =
+            llvm::joinErrors(std::move(errors), makeError("{}: {}", subject, llvm::toString(comparison.takeError())));
+    }
+  };
+  compareAll(/*isState=*/false, results.outputs, reference.outputs);
+  compareAll(/*isState=*/true, results.states, reference.states);
   if (errors)
     return invocation.fail(std::move(errors));
-  bool ok = llvm::all_of(comparisons, [](const Comparison &comparison) { return comparison.isOk(); });
+  bool ok = llvm::all_of(all, [](const Compared &one) { return one.comparison.isOk(); });
   std::string referenceName = isComputed ? "fp32" : folder;
 
   llvm::raw_ostream &os = invocation.io.out;
@@ -148,39 +173,45 @@ int runCompare(const Invocation &invocation) {
     llvm::json::OStream json(os);
     json.object([&] {
       json.attribute("model", llvm::json::fixUTF8(subject));
-      json.attribute("target", target);
+      json.attribute("target", results.target);
       json.attribute("reference", llvm::json::fixUTF8(referenceName));
       json.attribute("atol", tolerance.absolute);
       json.attribute("rtol", tolerance.relative);
-      json.attributeArray("outputs", [&] {
-        for (auto [output, comparison] : llvm::zip_equal(outputs, comparisons))
-          json.object([&] {
-            json.attribute("name", llvm::json::fixUTF8(output.name));
-            json.attribute("type", typeText(output));
-            json.attribute("max_abs", finite(comparison.maxAbs));
-            json.attribute("max_rel", finite(comparison.maxRel));
-            json.attribute("cosine", finite(comparison.cosine));
-            json.attribute("snr_db", finite(comparison.snr));
-            json.attribute("mismatches", static_cast<int64_t>(comparison.mismatches));
-            json.attribute("ok", comparison.isOk());
-          });
-      });
+      auto list = [&](llvm::StringRef name, bool isState) {
+        json.attributeArray(name, [&] {
+          for (const auto &[ofState, tensor, comparison] : all)
+            if (ofState == isState)
+              json.object([&] {
+                json.attribute("name", llvm::json::fixUTF8(tensor.name));
+                json.attribute("type", typeText(tensor));
+                json.attribute("max_abs", finite(comparison.maxAbs));
+                json.attribute("max_rel", finite(comparison.maxRel));
+                json.attribute("cosine", finite(comparison.cosine));
+                json.attribute("snr_db", finite(comparison.snr));
+                json.attribute("mismatches", static_cast<int64_t>(comparison.mismatches));
+                json.attribute("ok", comparison.isOk());
+              });
+        });
+      };
+      list("outputs", /*isState=*/false);
+      if (!results.states.empty())
+        list("states", /*isState=*/true);
       json.attribute("ok", ok);
     });
     os << '\n';
     return ok ? kExitOk : kExitFailed;
   }
-  os << fmt::format("{}: {} against {}\n", subject, target,
-                    isComputed ? fmt::format("fp32 ({}, unfused)", referenceTarget)
+  os << fmt::format("{}: {} against {}\n", subject, results.target,
+                    isComputed ? fmt::format("fp32 ({}, unfused)", reference.target)
                                : fmt::format("the outputs in '{}'", folder));
-  for (auto [output, comparison] : llvm::zip_equal(outputs, comparisons)) {
-    os << fmt::format("output '{}' {}: max_abs {:.3g}, max_rel {:.3g}, cosine {:.9f}, snr {:.1f} dB, {}\n", output.name,
-                      typeText(output), comparison.maxAbs, comparison.maxRel, comparison.cosine, comparison.snr,
+  for (const auto &[isState, tensor, comparison] : all) {
+    os << fmt::format("{} '{}' {}: max_abs {:.3g}, max_rel {:.3g}, cosine {:.9f}, snr {:.1f} dB, {}\n",
+                      isState ? "state" : "output", tensor.name, typeText(tensor), comparison.maxAbs, comparison.maxRel, comparison.cosine, comparison.snr,
                       comparison.isOk() ? "ok" : "not ok");
     if (!comparison.isOk())
       os << fmt::format("  {} of {} elements are outside of {} + {} * |reference|, first {}: {} instead of {}\n",
                         comparison.mismatches, comparison.elements, tolerance.absolute, tolerance.relative,
-                        positionOf(output, comparison.firstMismatch), comparison.value, comparison.reference);
+                        positionOf(tensor, comparison.firstMismatch), comparison.value, comparison.reference);
   }
   os << (ok ? "ok\n" : "not ok\n");
   return ok ? kExitOk : kExitFailed;

@@ -267,6 +267,35 @@ llvm::Expected<std::vector<HostTensor>> Execution::readOutputs() const {
   return outputs;
 }
 
+llvm::Expected<std::vector<HostTensor>> Execution::readStates() const {
+  RuntimeError error;
+  auto about = sized<dlcrt_module_info>();
+  if (dlcrt_status status = dlcrt_module_get_info(module.get(), &about, &error))
+    return toError(status, error, subject);
+  std::vector<HostTensor> states;
+  for (uint32_t i = 0; state && i < about.state_count; ++i) {
+    auto info = sized<dlcrt_state_info>();
+    if (dlcrt_status status = dlcrt_module_state(module.get(), i, &info, &error))
+      return toError(status, error, subject);
+    HostTensor tensor;
+    tensor.name = info.name;
+    tensor.dtype = info.dtype;
+    tensor.dims.resize(info.rank);
+    std::vector<int64_t> strides(info.rank);
+    auto view = sized<dlcrt_tensor>();
+    if (dlcrt_status status = dlcrt_state_view(state.get(), i, &view, tensor.dims.data(), strides.data(), &error))
+      return toError(status, error, subject);
+    tensor.bytes.resize(dlcrt_tensor_bytes(info.dtype, info.rank, tensor.dims.data()));
+    view.data = tensor.bytes.data();
+    view.strides = nullptr;
+    view.capacity = tensor.bytes.size();
+    if (dlcrt_status status = dlcrt_state_read(state.get(), i, 0, &view, &error))
+      return toError(status, error, subject);
+    states.push_back(std::move(tensor));
+  }
+  return states;
+}
+
 llvm::Expected<std::string> Execution::getTarget() const {
   RuntimeError error;
   auto variant = sized<dlcrt_variant_info>();

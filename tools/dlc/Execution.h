@@ -46,6 +46,8 @@ public:
   llvm::Error run(const dlcrt_run_options *options = nullptr);
   /// Copies of all outputs of the last run.
   llvm::Expected<std::vector<HostTensor>> readOutputs() const;
+  /// Copies of what the states hold now; none where the function works on none.
+  llvm::Expected<std::vector<HostTensor>> readStates() const;
   /// The state as it was before the first run. Nothing where the function works on none.
   llvm::Error rewind();
 

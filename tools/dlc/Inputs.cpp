@@ -108,6 +108,10 @@ template <typename Infos> static std::string listNames(const Infos &infos) {
   return infos.empty() ? "none" : llvm::join(llvm::map_range(infos, [](const auto &info) { return std::string(info.name); }), ", ");
 }
 
+static llvm::Error noSuchDim(llvm::StringRef name, int64_t value, const std::vector<dlcrt_symbol_info> &symbols) {
+  return makeError("--dim {}={}: the module has no such open dimension; it has: {}", name, value, listNames(symbols));
+}
+
 /// A value for each symbol: what --dim and --shape say, else the least that is promised, at least 1. Where there is a `state`, it decides on
 /// its own symbols.
 static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims,
@@ -143,7 +147,7 @@ static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signa
     auto found = llvm::find_if(signature.symbols, [&](const dlcrt_symbol_info &info) { return name == info.name; });
     auto number = static_cast<size_t>(found - signature.symbols.begin());
     if (found == signature.symbols.end())
-      add(makeError("--dim {}={}: the module has no such open dimension; it has: {}", name, value, listNames(signature.symbols)));
+      add(noSuchDim(name, value, signature.symbols));
     else if (!state || signature.info.state_count == 0)
       symbols[number] = value;
     else if (number == signature.info.length_symbol || number == signature.info.capacity_symbol)
@@ -167,6 +171,30 @@ llvm::Expected<std::vector<int64_t>> chooseSymbols(dlcrt_module *module, uint32_
   if (llvm::Error failed = signature.read(module, function))
     return std::move(failed);
   return chooseSymbols(signature, dims, std::nullopt);
+}
+
+llvm::Expected<std::vector<OnnxImportOptions>> dimsOfFunctions(dlcrt_module *module, llvm::ArrayRef<uint32_t> functions,
+                                                               const OnnxImportOptions &dims) {
+  std::vector<OnnxImportOptions> own(functions.size());
+  std::vector<dlcrt_symbol_info> all;
+  for (auto [function, options] : llvm::zip_equal(functions, own)) {
+    Signature signature;
+    if (llvm::Error failed = signature.read(module, function))
+      return std::move(failed);
+    for (const dlcrt_symbol_info &symbol : signature.symbols) {
+      if (auto given = dims.fixedDims.find(symbol.name); given != dims.fixedDims.end())
+        options.fixedDims.insert(*given);
+      if (llvm::none_of(all, [&](const dlcrt_symbol_info &known) { return llvm::StringRef(known.name) == symbol.name; }))
+        all.push_back(symbol);
+    }
+  }
+  llvm::Error errors = llvm::Error::success();
+  for (const auto &[name, value] : dims.fixedDims)
+    if (llvm::none_of(own, [&](const OnnxImportOptions &options) { return options.fixedDims.count(name) != 0; }))
+      errors = llvm::joinErrors(std::move(errors), noSuchDim(name, value, all));
+  if (errors)
+    return std::move(errors);
+  return own;
 }
 
 /// input_7.pb where the model has three inputs is a mistake of somebody.
@@ -218,6 +246,11 @@ std::optional<int64_t> InputSet::valueOf(llvm::StringRef name) const {
           dlcrt_module_symbol(module, function, dim.symbol, &symbol, nullptr) == DLCRT_OK && name == symbol.name)
         return tensors[i]->dims[d];
     }
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    auto symbol = sized<dlcrt_symbol_info>();
+    if (dlcrt_module_symbol(module, function, i, &symbol, nullptr) == DLCRT_OK && name == symbol.name)
+      return symbols[i];
+  }
   return std::nullopt;
 }
 
@@ -255,9 +288,10 @@ llvm::Error InputSet::make(uint64_t seed, const OnnxImportOptions &dims, StateSi
   Signature signature;
   if (llvm::Error failed = signature.read(module, dlcrt_instance_function(instance)))
     return failed;
-  llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(signature, dims, state);
-  if (!symbols)
-    return symbols.takeError();
+  llvm::Expected<std::vector<int64_t>> chosen = chooseSymbols(signature, dims, state);
+  if (!chosen)
+    return chosen.takeError();
+  symbols = std::move(*chosen);
   tensors.assign(signature.info.input_count, std::nullopt);
   strings.assign(signature.info.input_count, {});
   Random random(seed);
@@ -271,8 +305,8 @@ llvm::Error InputSet::make(uint64_t seed, const OnnxImportOptions &dims, StateSi
     tensor.dims.resize(info.rank);
     uint64_t bytes = 0;
     RuntimeError error;
-    if (dlcrt_status status = dlcrt_module_value_dims(module, signature.function, DLCRT_INPUT, index, symbols->data(),
-                                                      static_cast<uint32_t>(symbols->size()), tensor.dims.data(), &bytes, &error)) {
+    if (dlcrt_status status = dlcrt_module_value_dims(module, signature.function, DLCRT_INPUT, index, symbols.data(),
+                                                      static_cast<uint32_t>(symbols.size()), tensor.dims.data(), &bytes, &error)) {
       add(toError(status, error, subject));
       continue;
     }

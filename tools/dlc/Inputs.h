@@ -19,6 +19,10 @@ namespace dlc {
 /// at once.
 llvm::Expected<std::vector<int64_t>> chooseSymbols(dlcrt_module *module, uint32_t function, const OnnxImportOptions &dims);
 
+/// For each of the functions what --dim NAME=N says about its own symbols. A name that none of them has is an error.
+llvm::Expected<std::vector<OnnxImportOptions>> dimsOfFunctions(dlcrt_module *module, llvm::ArrayRef<uint32_t> functions,
+                                                               const OnnxImportOptions &dims);
+
 /// What the inputs of one instance are bound to. An input without a tensor keeps its default.
 class InputSet {
 public:
@@ -35,7 +39,7 @@ public:
   };
   llvm::Error make(uint64_t seed, const OnnxImportOptions &dims, StateSize state);
 
-  /// What the inputs say about a symbol of the function; nothing where they do not.
+  /// What the inputs, or what they were made for, say about a symbol of the function; nothing where they do not.
   std::optional<int64_t> valueOf(llvm::StringRef symbol) const;
 
   const std::vector<std::optional<HostTensor>> &get() const { return tensors; }
@@ -48,6 +52,7 @@ private:
   std::string subject;
   std::vector<std::optional<HostTensor>> tensors;
   std::vector<std::vector<dlcrt_string>> strings; // views of the tensors' strings
+  std::vector<int64_t> symbols;                   // values of the function's, where inputs were made for some
 };
 
 /// Random numbers for the entries that are there.

@@ -53,6 +53,7 @@ private:
   dlcrt_module *module;
   std::string subject, only;
   const OnnxImportOptions &dims;
+  std::map<uint32_t, OnnxImportOptions> dimsOf; // by the number of a function that is shown
   RuntimeError error;
 };
 
@@ -193,7 +194,7 @@ json::Object ModuleReport::memory(ModuleOp plan, uint64_t fixedBytes) {
 
 /// What the slots take for the dims that the command line gives; the others are as small as they may be.
 llvm::Expected<json::Object> ModuleReport::arena(uint32_t variant, uint32_t function) {
-  llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(module, function, dims);
+  llvm::Expected<std::vector<int64_t>> symbols = chooseSymbols(module, function, dimsOf.at(function));
   if (!symbols)
     return symbols.takeError();
   json::Object used;
@@ -267,6 +268,7 @@ llvm::Expected<json::Object> ModuleReport::make(MLIRContext &context, llvm::Arra
                       {"weight_bytes", number(info.weight_bytes)},
                       {"code_bytes", number(info.code_bytes)}};
   json::Array functions, variants;
+  std::vector<uint32_t> shown;
   for (uint32_t i = 0; i < info.function_count; ++i) {
     auto about = sized<dlcrt_function_info>();
     if (llvm::Error failed = check(dlcrt_module_function(module, i, &about, &error)))
@@ -277,9 +279,15 @@ llvm::Expected<json::Object> ModuleReport::make(MLIRContext &context, llvm::Arra
     if (!entry)
       return entry.takeError();
     functions.push_back(std::move(*entry));
+    shown.push_back(i);
   }
   if (functions.empty())
     return makeError("no function '{}'", only);
+  llvm::Expected<std::vector<OnnxImportOptions>> own = dimsOfFunctions(module, shown, dims);
+  if (!own)
+    return own.takeError();
+  for (auto [function, options] : llvm::zip_equal(shown, *own))
+    dimsOf.emplace(function, std::move(options));
   if (info.state_count != 0) {
     llvm::Expected<json::Array> list = states(info.state_count);
     if (!list)

@@ -43,6 +43,8 @@ llvm::Expected<Profile> profileRuns(Execution &execution, double seconds) {
     auto options = sized<dlcrt_run_options>();
     options.trace = record;
     options.trace_ctx = &profile;
+    if (llvm::Error failed = execution.rewind())
+      return std::move(failed);
     profile.beginNs = nowNs();
     if (llvm::Error failed = execution.run(&options))
       return std::move(failed);

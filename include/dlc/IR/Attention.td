@@ -8,7 +8,7 @@
 
 include "dlc/IR/Dlc.td"
 
-def Dlc_AttentionOp : Dlc_Op<"attention", ["form", "role", "lower", "precision", "cost"], [Pure, IsolatedFromAbove, SingleBlock]> {
+def Dlc_AttentionOp : Dlc_Op<"attention", ["form", "role", "lower", "precision", "cost", "elementsRead"], [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "softmax(score(Q * K^T)) * V along the last axis but one of K and V, whose scores are never in memory as a whole";
   let description = [{
     Q is [batch..., queries, depth], K [batch..., keys, depth], V [batch..., keys, columns], all of f32; the batch dims of K and V may be 1
@@ -29,6 +29,16 @@ def Dlc_AttentionOp : Dlc_Op<"attention", ["form", "role", "lower", "precision",
   let extraClassDeclaration = [{
     /// The dims of [batch..., queries, keys].
     ::llvm::SmallVector<::dlc::DimExprAttr> scoreDims();
+  }];
+  let extraClassDefinition = [{
+    ::dlc::DimExprAttr $cppClass::elementsRead(unsigned operand) {
+      if (operand != 1 && operand != 2)
+        return ::dlc::elementsOf(getOperand(operand));
+      ::llvm::ArrayRef<int64_t> perm = operand == 1 ? getKPerm() : getVPerm();
+      ::llvm::SmallVector<::dlc::DimExprAttr> dims = ::dlc::dimsOf(getOperand(operand).getType());
+      dims[perm[perm.size() - 2]] = getKeys();
+      return ::dlc::productOfDims(getContext(), dims);
+    }
   }];
 }
 

@@ -42,6 +42,10 @@ enum class ElementRule { Same, First, Second, Bool, Attribute };
 llvm::LogicalResult shapeElementwise(ShapeContext &context, ElementRule rule);
 /// One operation an element of the result.
 DimExpr elementwiseCost(mlir::Operation *op);
+/// How many elements a tensor has in memory; null when that does not fit 64 bits.
+DimExpr elementsOf(mlir::Value tensor);
+/// All elements of an operand; of an op that moves elements, at most as many as it gives.
+DimExpr elementsReadBy(mlir::Operation *op, unsigned operand);
 
 } // namespace dlc
 

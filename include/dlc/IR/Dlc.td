@@ -145,6 +145,8 @@ def Dlc_OpInterface : OpInterface<"DlcOp"> {
       [{ ::llvm::report_fatal_error("op is no remap"); }]>,
     InterfaceMethod<"Whether a run reads the elements of operand i; false for one whose values the shape rule has used up.",
       "bool", "readsData", (ins "unsigned":$operand), [{}], [{ return true; }]>,
+    InterfaceMethod<"How many elements of operand i a run reads in memory, as an expression over the symbols; null when it does not fit 64 bits.",
+      "::dlc::DimExprAttr", "elementsRead", (ins "unsigned":$operand), [{}], [{ return ::dlc::elementsReadBy($_op, operand); }]>,
     InterfaceMethod<"Which layouts the op can work in.", "::dlc::LayoutNeed", "layout", (ins), [{}], [{ return ::dlc::LayoutNeed::Plain; }]>,
     InterfaceMethod<"What a change of precision may do to the op.", "::dlc::PrecisionNeed", "precision", (ins), [{}], [{ return ::dlc::PrecisionNeed::Free; }]>,
     InterfaceMethod<"Whether the op can take quantized operands as they are.", "::dlc::QuantNeed", "quant", (ins), [{}], [{ return ::dlc::QuantNeed::None; }]>,

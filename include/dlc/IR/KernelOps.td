@@ -141,6 +141,7 @@ def Dlc_KernelAppendOp : Op<Dlc_Dialect, "kernel_append", [Pure, DestinationStyl
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "`ins` `(` $x `:` type($x) `)` `outs` `(` $init `:` type($init) `)` `at` $offset attr-dict `->` type($result)";
   let extraClassDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
+  let hasVerifier = 1;
 }
 
 def Dlc_RaiseOp : Op<Dlc_Dialect, "kernel_raise", [MemoryEffects<[MemWrite]>]> {

@@ -16,12 +16,18 @@ class Dlc_Movement<string mnemonic, dag operands, list<string> methods = ["form"
 }
 
 def Dlc_ConcatOp : Dlc_Movement<"concat", (ins Variadic<AnyTensor>:$xs, I64Attr:$axis), ["form", "role", "isRemap", "element", "lower"]>;
-def Dlc_AppendOp : Dlc_Movement<"append", (ins AnyTensor:$state, AnyTensor:$x, I64Attr:$axis, Dlc_DimExprAttr:$offset)> {
+def Dlc_AppendOp : Dlc_Movement<"append", (ins AnyTensor:$state, AnyTensor:$x, I64Attr:$axis, Dlc_DimExprAttr:$offset),
+                                 ["form", "role", "lower", "elementsRead"]> {
   let summary = "The state with `x` written at [offset, offset + the size of x) along `axis`";
   let description = [{
     A value like any other; `bind-state` makes it of an argument that is state and returns its result as what the state holds afterwards. Its
     kernel writes x into the state's own memory and touches nothing else there, which is what the rest of the state means anyway. The
     runtime sees to it that x fits.
+  }];
+  let extraClassDefinition = [{
+    ::dlc::DimExprAttr $cppClass::elementsRead(unsigned operand) {
+      return operand == 0 ? ::dlc::constantDim(getContext(), 0) : ::dlc::elementsOf(getX());
+    }
   }];
 }
 

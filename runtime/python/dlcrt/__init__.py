@@ -46,24 +46,42 @@ def _text(write):
     return buffer.value.decode()
 
 
-class Module:
+class _Owner:
+    """Has something of the runtime's until close()."""
+
+    def _own(self, handle, destroy, *arguments):
+        self._open_handle = handle
+        self._finalizer = weakref.finalize(self, destroy, *arguments, handle)
+
+    @property
+    def _handle(self):
+        if self._open_handle is None:
+            raise ValueError(f"this {type(self).__name__} is closed")
+        return self._open_handle
+
+    def close(self):
+        self._open_handle = None
+        self._finalizer()
+
+
+class Module(_Owner):
     """A module from a file (str or os.PathLike) or from its bytes. May be used by several threads."""
 
     def __init__(self, source, verify=False, library=None):
         self._lib = load(library)
-        self._handle = c.c_void_p()
+        handle = c.c_void_p()
         options = _l.ModuleOptions(flags=_l.VERIFY_CONSTANTS if verify else 0)
         if isinstance(source, (bytes, bytearray, memoryview)):
             self._data = bytes(source)  # has to stay
-            self._lib.module_open_memory(self._data, len(self._data), options, self._handle)
+            self._lib.module_open_memory(self._data, len(self._data), options, handle)
         else:
-            self._lib.module_open_file(os.fsencode(source), options, self._handle)
-        self._finalizer = weakref.finalize(self, self._lib.module_close, self._handle)
+            self._lib.module_open_file(os.fsencode(source), options, handle)
+        self._own(handle, self._lib.module_close)
         self._functions = None
 
     def close(self):
-        """Gives the module up now instead of when it is collected. Instances keep what they need."""
-        self._finalizer()
+        """Gives the module up now instead of when it is collected. Instances and states keep what they need."""
+        super().close()
 
     def verify(self):
         """Checks the hashes of all constants; raises DlcrtError."""
@@ -171,26 +189,27 @@ class _Pool:
         weakref.finalize(self, library.pool_destroy, self.handle)
 
 
-class State:
+class State(_Owner):
     """What is kept from run to run: all states of a module, with one length and one capacity.
 
     dims: values for the other symbols of the states' dims, such as {"batch": 1}. One run uses a state at a time."""
 
     def __init__(self, module, capacity, dims=None):
         self._lib = module._lib
+        self._module = module  # whose bytes have to stay
         self._numbers = {info.name: i for i, info in enumerate(module.states)}
         self._infos = module.states
         names = list(dims or {})
         options = _l.StateOptions(capacity=capacity, dim_count=len(names))
         options.dim_names = (c.c_char_p * len(names))(*(name.encode() for name in names))
         options.dim_values = (c.c_int64 * len(names))(*(dims[name] for name in names))
-        self._handle = c.c_void_p()
-        self._lib.state_create(module._handle, options, self._handle)
-        self._finalizer = weakref.finalize(self, self._lib.state_destroy, self._handle)
+        handle = c.c_void_p()
+        self._lib.state_create(module._handle, options, handle)
+        self._own(handle, self._lib.state_destroy)
 
     def close(self):
         """Frees the state now, or when the last instance that has it goes."""
-        self._finalizer()
+        super().close()
 
     @property
     def length(self):
@@ -245,7 +264,7 @@ class State:
         return self._numbers[name]
 
 
-class Instance:
+class Instance(_Owner):
     """Runs one function of a module. Belongs to one thread at a time.
 
     function: name (default: the only one, or "main"). variant: only those for this target, e.g. "cpu:x86-64-v2".
@@ -262,10 +281,11 @@ class Instance:
             options.workers = self._pool.threads
             options.parallel_for = self._lib.parallel_for
             options.parallel_ctx = self._pool.handle
-        self._handle = c.c_void_p()
-        self._lib.instance_create(module._handle, options, self._handle)
+        handle = c.c_void_p()
+        self._lib.instance_create(module._handle, options, handle)
         # The finalizer holds the pool: it must be there until the instance is gone.
-        self._finalizer = weakref.finalize(self, _destroy, self._lib, self._handle, self._pool)
+        self._own(handle, _destroy, self._lib, self._pool)
+        self._module_handle = module._handle  # good as long as the instance is, though the module be closed
         self._bound = {}  # number of an input: what its memory belongs to
         self.function = module.functions[self._lib.instance_function(self._handle)]
         self._input_numbers = {value.name: i for i, value in enumerate(self.function.inputs)}
@@ -285,14 +305,15 @@ class Instance:
 
     def close(self):
         """Frees the instance now instead of when it is collected."""
-        self._finalizer()
+        super().close()
         self._bound = {}
+        self._state = None
 
     @property
     def target(self):
         """Target of the variant that the last run took."""
         info = _l.VariantInfo()
-        self._lib.module_variant(self._module._handle, self._lib.instance_variant(self._handle), info)
+        self._lib.module_variant(self._module_handle, self._lib.instance_variant(self._handle), info)
         return info.target.decode()
 
     @property
@@ -342,5 +363,5 @@ class Instance:
         return _dtypes.from_runtime(data, tensor.dtype, tensor.dims[:tensor.rank])
 
 
-def _destroy(library, handle, pool):
+def _destroy(library, pool, handle):
     library.instance_destroy(handle)

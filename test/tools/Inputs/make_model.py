@@ -77,15 +77,19 @@ elif kind == "unsupported":  # two nodes that no version will ever have
 elif kind == "mismatch":  # its shapes do not fit
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"], "product")]
     graph = helper.make_graph(nodes, "mismatch", [value("x", [2, 3])], [value("y", [2, 5])], [weight("w", 4, 5)])
-elif kind in ("cache", "cache_one", "cache_fixed"):  # what came before and what is new, and its sum; one new entry; a cache of fixed size
+elif kind in ("cache", "cache_one", "cache_fixed", "cache_rows", "cache_only"):
+    # What came before and what is new, and its sum; one new entry; a cache of fixed size; of rows that no input names; without the sum.
+    rows = "rows" if kind == "cache_rows" else "batch"
     step, past = 1 if kind == "cache_one" else "step", 3 if kind == "cache_fixed" else "past"
     nodes = [
         helper.make_node("Concat", ["past", "x"], ["present"], "joined", axis=1),
         helper.make_node("ReduceSum", ["present", "axes"], ["sum"], "sum", keepdims=0),
     ]
     axes = numpy_helper.from_array(np.array([1]), "axes")
-    graph = helper.make_graph(nodes, kind, [value("past", ["batch", past, 4]), value("x", ["batch", step, 4])],
+    graph = helper.make_graph(nodes, kind, [value("past", [rows, past, 4]), value("x", ["batch", step, 4])],
                               [value("sum", ["batch", 4]), value("present", ["batch", "total", 4])], [axes])
+    if kind == "cache_only":
+        del graph.node[1], graph.output[0], graph.initializer[0]
     inputs = [rng.standard_normal((2, 1, 4), dtype=np.float32)]  # of a state: x alone
     outputs = [inputs[0].sum(axis=1)]
 else:
