@@ -188,11 +188,11 @@ enum dlcrt_status dlcrt_instance_set_state(dlcrt_instance *instance, dlcrt_state
   Session session(instance, error);
   if (session.status)
     return session.status;
-  if (state && &state->module != &instance->module)
-    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the state is one of another module");
   if (state && !instance->stateUse)
     return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "function '%s' has no state",
                 instance->module.string(instance->function.name));
+  if (state && &state->module != &instance->module)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the state is one of another module");
   if (state)
     retain(*state);
   if (instance->state)

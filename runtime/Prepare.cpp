@@ -142,6 +142,13 @@ static Status placeSlots(Instance &instance, Error *error) {
   return DLCRT_OK;
 }
 
+static bool overflows(const Vector<PlannedSlot> &slots, const Values &registers) {
+  for (const PlannedSlot &slot : slots)
+    if (registers.state[slot.bytesExpr] == ValueState::Overflow)
+      return true;
+  return false;
+}
+
 Status dlcrt::impl::measureArena(const Module &module, uint32_t variant, const Values &symbols, dlcrt_arena_info &info,
                                  Error *error) {
   const Plan &plan = module.plans[variant];
@@ -160,6 +167,8 @@ Status dlcrt::impl::measureArena(const Module &module, uint32_t variant, const V
     all.state[i] = i < symbols.count ? symbols.state[i] : ValueState::Undefined;
   }
   evaluate(plan.exprs, 0, plan.exprs.count, all, registers);
+  if (overflows(plan.fixed, registers) || overflows(plan.symbolic, registers))
+    return fail(error, DLCRT_ERROR_OVERFLOW, "the size of a buffer for these dims does not fit into 64 bits");
   ArenaPlanner planner(memory);
   info.slot_count = uint32_t(slots);
   info.bytes = info.lower_bound_bytes = 0;

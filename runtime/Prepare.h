@@ -20,7 +20,7 @@ struct BlockCounts {
 /// The slots of one device as blocks, the fixed ones first, with sizes from the plan's registers: at most as many as the
 /// plan has slots. `slots` gets the ordinal of each symbolic one at its block's index; may be null.
 BlockCounts blocksOf(const Plan &plan, const Values &registers, uint32_t device, ArenaBlock *blocks, uint32_t *slots);
-/// For any dims; symbols that are not valid leave slots without bytes.
+/// For any dims; symbols that are not valid leave slots without bytes. A size that overflows is an error.
 Status measureArena(const Module &module, uint32_t variant, const Values &symbols, dlcrt_arena_info &info, Error *error);
 
 } // namespace dlcrt::impl

@@ -227,9 +227,11 @@ enum dlcrt_status dlcrt_state_reset(dlcrt_state *state, dlcrt_error *error) {
 
 enum dlcrt_status dlcrt_state_grow(dlcrt_state *state, int64_t capacity, dlcrt_error *error) {
   StateHold hold(state, error);
-  if (hold.status || capacity <= state->capacity)
+  if (hold.status)
     return hold.status;
-  return state->allocate(capacity, error);
+  if (capacity < 0)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "the capacity is %lld", (long long)capacity);
+  return capacity <= state->capacity ? DLCRT_OK : state->allocate(capacity, error);
 }
 
 static Status checkIndex(const State &state, uint32_t index, Error *error) {
@@ -290,8 +292,8 @@ static Status transfer(State &state, uint32_t index, int64_t first, const dlcrt_
     return fail(error, DLCRT_ERROR_DEVICE, "state '%s' is copied from and to memory of the host only", name);
   int64_t entries = tensor.dims[desc.axis], most = isWrite ? state.capacity.load() : state.length.load(), dims[DLCRT_MAX_RANK];
   if (first < 0 || entries < 0 || first > most || entries > most - first)
-    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "entries %lld to %lld lie outside state '%s', which has %s %lld",
-                (long long)first, (long long)(uint64_t(first) + uint64_t(entries)), name,
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "%lld entries from %lld on lie outside state '%s', which has %s %lld",
+                (long long)entries, (long long)first, name,
                 isWrite ? "a capacity of" : "a length of", (long long)most);
   if (Status status = state.dimsOf(index, entries, dims, error))
     return status;

@@ -19,7 +19,8 @@
  *   In an array of such structs the first one's struct_size is the stride.
  * - A function that can fail returns a status, DLCRT_OK = 0. `error` may be NULL; if not, code and message are written to
  *   it on failure, and on success its code is set to DLCRT_OK. Nothing else is written on failure if not said otherwise.
- * - A NULL or foreign handle is a fault of the caller that is reported where it can be seen, not a reason to crash.
+ * - A NULL handle is a fault of the caller that is reported, not a reason to crash, and so is a state of another module. A handle
+ *   of another kind, or of what was destroyed, is not noticed: what happens then is undefined.
  * - Strings are NUL-terminated UTF-8. Strings that the runtime returns live as long as the module.
  * - The library reads no environment variables, prints nothing, installs no signal handlers, starts no threads (the pool
  *   below does, when asked) and has no global state beside a cache of the processor's features.
@@ -348,7 +349,7 @@ struct dlcrt_arena_info {
   uint64_t lower_bound_bytes; /* of the slots that live at once, where they are most: no placement takes less */
 };
 /* For given values of the symbols of the variant's function. Guards and ranges are not looked at; a slot whose size these values do
- * not give has 0 bytes. */
+ * not give has 0 bytes. DLCRT_ERROR_OVERFLOW: a size does not fit into 64 bits, or no arena holds them all. */
 DLCRT_API enum dlcrt_status dlcrt_module_variant_arena(const struct dlcrt_module *module, uint32_t variant,
                                                        const int64_t *symbols, uint32_t symbol_count,
                                                        struct dlcrt_arena_info *info, struct dlcrt_error *error);
@@ -597,7 +598,8 @@ DLCRT_API uint64_t dlcrt_state_bytes(const struct dlcrt_state *state);
 DLCRT_API enum dlcrt_status dlcrt_state_set_length(struct dlcrt_state *state, int64_t length, struct dlcrt_error *error);
 /* Length 0. */
 DLCRT_API enum dlcrt_status dlcrt_state_reset(struct dlcrt_state *state, struct dlcrt_error *error);
-/* Makes the capacity at least so large, by copying what is there into new memory. Views of the old one end. */
+/* Makes the capacity at least so large, by copying what is there into new memory. Views of the old one end. A negative one is
+ * DLCRT_ERROR_INVALID_ARGUMENT. */
 DLCRT_API enum dlcrt_status dlcrt_state_grow(struct dlcrt_state *state, int64_t capacity, struct dlcrt_error *error);
 
 /* The entries that are there of state number `index`, in place: `tensor` gets data, dtype, rank, dims and strides, the last two in the

@@ -66,6 +66,23 @@ TEST(Memory, SlotsAreReused) {
   EXPECT_EQ(model.instance.statistics().arena_bytes, 2u * 6400); // two of nine at a time
 }
 
+TEST(Memory, ArenaOfGivenDims) {
+  TestModel model(chainModule(10));
+  dlcrt_arena_info info = {};
+  info.struct_size = sizeof(info);
+  int64_t n = 1600;
+  ASSERT_EQ(dlcrt_module_variant_arena(model.module.c(), 0, &n, 1, &info, model.error.c()), DLCRT_OK)
+      << model.message();
+  EXPECT_EQ(info.bytes, 2u * 6400);
+  EXPECT_EQ(info.lower_bound_bytes, 2u * 6400);
+  n = INT64_MAX / 2; // more bytes than 64 bits can say
+  EXPECT_FAILS(model, DLCRT_ERROR_OVERFLOW, "the size of a buffer for these dims does not fit into 64 bits",
+               dlcrt_module_variant_arena(model.module.c(), 0, &n, 1, &info, model.error.c()));
+  n = INT64_MAX / 8; // each of them fits, and both do not
+  EXPECT_FAILS(model, DLCRT_ERROR_OVERFLOW, "the buffers for these dims need more than 2^62 bytes",
+               dlcrt_module_variant_arena(model.module.c(), 0, &n, 1, &info, model.error.c()));
+}
+
 TEST(Memory, NoAllocationInARunForKnownDims) {
   CountingAllocator counting;
   dlcrt_allocator allocator = counting.c();

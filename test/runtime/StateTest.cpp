@@ -153,6 +153,9 @@ TEST_F(StateTest, NeedsOne) {
   TestModel foreign(logModule());
   EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "the state is one of another module",
                foreign.instance.setState(state, model.error));
+  TestModel without(addModule());
+  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "function 'main' has no state",
+               without.instance.setState(state, model.error));
 }
 
 TEST(State, AFailedRunLeavesItAsItWas) {
@@ -282,6 +285,7 @@ TEST_F(StateTest, Options) {
   ASSERT_TRUE(empty) << error.message();
   ASSERT_TRUE(empty.grow(2, error));
   EXPECT_EQ(empty.capacity(), 2);
+  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "the capacity is -6", empty.grow(-6, error));
 }
 
 TEST_F(StateTest, ItsMemoryIsTheAllocators) {
@@ -347,10 +351,14 @@ TEST_F(StateTest, ViewsAndCopies) {
 
   EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "no state 1: there are 1",
                state.view(1, viewDims, viewStrides, error));
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "entries 2 to 5 lie outside state 'log', which has a length of 4",
+  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "3 entries from 2 on lie outside state 'log', which has a length of 4",
                state.read(0, 2, tensor(x.data(), dims), error));
-  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "entries 4 to 7 lie outside state 'log', which has a capacity of 6",
+  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "3 entries from 4 on lie outside state 'log', which has a capacity of 6",
                state.write(0, 4, tensor(x.data(), dims), error));
+  int64_t tooMany[] = {2, INT64_MAX};
+  EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT,
+               "9223372036854775807 entries from 1 on lie outside state 'log', which has a capacity of 6",
+               state.write(0, 1, tensor(x.data(), tooMany), error));
   EXPECT_FAILS(model, DLCRT_ERROR_INVALID_ARGUMENT, "length 7 is not between 0 and the capacity, 6",
                state.setLength(7, error));
   int64_t wrongRows[] = {3, 2};

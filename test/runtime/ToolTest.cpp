@@ -159,6 +159,9 @@ TEST_F(ToolTest, BadInputFiles) {
   EXPECT_EQ(output, file + "not a .npy file\n");
   EXPECT_EQ(tool(path + " --quiet --random 1 --dim m=3"), 1);
   EXPECT_EQ(output, "error: --dim m: function 'main' has no dimension of this name\n");
+  EXPECT_EQ(tool(path + " --quiet --random 1 --dim n=4 --dim n=4"), 0) << output;
+  EXPECT_EQ(tool(path + " --quiet --random 1 --dim n=4 --dim n=6"), 2);
+  EXPECT_EQ(output.substr(0, output.find('\n')), "error: --dim n: it is given twice, with different values");
   EXPECT_EQ(tool(path + " --outputs x"), 2);
 }
 

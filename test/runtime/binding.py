@@ -64,6 +64,9 @@ class Add(unittest.TestCase):
             self.instance.run({"c": 1})
         with self.assertRaisesRegex(dlcrt.DlcrtError, "no variant for target 'cpu:x'"):
             dlcrt.Instance(self.module, variant="cpu:x")
+        for threads in (-1, 4097, 1 << 32):
+            with self.assertRaisesRegex(ValueError, f"threads must be 0 .* to 4096, not {threads}"):
+                dlcrt.Instance(self.module, threads=threads)
         with self.assertRaisesRegex(dlcrt.DlcrtError, "cannot open"):
             dlcrt.Module("/nowhere")
         with self.assertRaisesRegex(dlcrt.DlcrtError, "not a module"):
@@ -153,6 +156,8 @@ class Stateful(unittest.TestCase):
         np.testing.assert_array_equal(self.state.read("log"), [[1, 2, 2], [10, 20, 20]])
         with self.assertRaisesRegex(dlcrt.DlcrtError, "state 'log' is full: 5 of 4"):
             self.twice.run([[[2], [20]]])
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "the capacity is -6"):
+            self.state.grow(-6)
         self.state.grow(6)
         self.assertGreaterEqual(self.state.nbytes, 2 * 6 * 8)
         self.assertEqual(self.twice.run([[[3], [30]]])[0], [121])
@@ -165,7 +170,7 @@ class Stateful(unittest.TestCase):
         self.state.write("log", np.array([[7, 8], [70, 80]]), first=1)
         self.state.length = 3
         np.testing.assert_array_equal(self.state.read("log"), [[0, 7, 8], [0, 70, 80]])
-        with self.assertRaisesRegex(dlcrt.DlcrtError, "entries 3 to 5 lie outside state 'log', which has a capacity of 4"):
+        with self.assertRaisesRegex(dlcrt.DlcrtError, "2 entries from 3 on lie outside state 'log', which has a capacity of 4"):
             self.state.write("log", np.array([[7, 8], [70, 80]]), first=3)
         with self.assertRaisesRegex(KeyError, "no state 'x'; there are: log"):
             self.state.read("x")

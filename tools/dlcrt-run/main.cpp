@@ -128,8 +128,13 @@ int parse(int argc, char **argv, CommandLine &line) {
       const char *equals = std::strchr(given, '=');
       uint64_t value = 0;
       ok = equals && equals != given && parseNumber(equals + 1, INT64_MAX, value);
-      if (ok)
-        line.dims.emplace_back(std::string(given, equals), int64_t(value));
+      if (ok) {
+        std::string name(given, equals);
+        for (const auto &[other, before] : line.dims)
+          if (other == name && before != int64_t(value))
+            return failUsage("--dim " + name + ": it is given twice, with different values");
+        line.dims.emplace_back(std::move(name), int64_t(value));
+      }
     }
     if (!ok)
       return failUsage("'" + std::string(given) + "' is no value for '" + option + "'");

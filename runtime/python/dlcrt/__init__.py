@@ -268,11 +268,13 @@ class Instance(_Owner):
     """Runs one function of a module. Belongs to one thread at a time.
 
     function: name (default: the only one, or "main"). variant: only those for this target, e.g. "cpu:x86-64-v2".
-    threads: 0 = as many as this process may use. state: the State that runs use, of a function that works on one."""
+    threads: 0 = as many as this process may use, at most 4096. state: the State that runs use, of a function that works on one."""
 
     def __init__(self, module, variant=None, threads=1, function=None, arena_limit=0, state=None):
         self._lib = module._lib
         self._module = module
+        if not 0 <= threads <= _l.MOST_THREADS:
+            raise ValueError(f"threads must be 0 (as many as this process may use) to {_l.MOST_THREADS}, not {threads}")
         self._pool = _Pool.of(self._lib, threads) if threads != 1 else None
         options = _l.InstanceOptions(arena_limit=arena_limit)
         options.function = function.encode() if function is not None else None
