@@ -166,8 +166,8 @@ static void printText(const Report &report, const Execution &execution, llvm::ra
 }
 
 int runBench(const Invocation &invocation) {
-  if (invocation.inputs.size() != 1)
-    return invocation.usage("say which model to measure: dlc bench MODEL.onnx|MODEL.dlcm");
+  if (std::optional<int> exit = refuseAllButOne(invocation, "say which model to measure: dlc bench MODEL.onnx|MODEL.dlcm"))
+    return *exit;
   llvm::Expected<double> seconds = secondsOf(invocation, OPT_seconds, kSeconds);
   if (!seconds)
     return invocation.fail(seconds.takeError(), kExitUsage);

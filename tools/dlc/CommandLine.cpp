@@ -143,6 +143,25 @@ int Invocation::usage(const llvm::Twine &message) const {
   return kExitUsage;
 }
 
+std::optional<int> refuseAllButOne(const Invocation &invocation, llvm::StringRef missing) {
+  if (invocation.inputs.size() == 1)
+    return std::nullopt;
+  if (invocation.inputs.empty())
+    return invocation.usage(missing);
+  return invocation.usage("one model at a time: " + invocation.inputs[0] + " or " + invocation.inputs[1]);
+}
+
+/// A flag whose value, the next argument, is a flag itself: somebody forgot the value.
+static const Arg *findSwallowedFlag(const InputArgList &args) {
+  for (const Arg *arg : args) {
+    unsigned next = arg->getIndex() + 1;
+    if (arg->getNumValues() == 1 && next < args.getNumInputArgStrings() && arg->getValue() == args.getArgString(next) &&
+        llvm::StringRef(arg->getValue()).starts_with("--"))
+      return arg;
+  }
+  return nullptr;
+}
+
 int runCommand(llvm::ArrayRef<std::string> arguments, Streams io) {
   auto wrong = [&](const std::string &message) {
     io.err << "error: " << message << '\n';
@@ -194,6 +213,9 @@ int runCommand(llvm::ArrayRef<std::string> arguments, Streams io) {
   }
   if (missingCount != 0)
     return wrong(fmt::format("{} needs a value", llvm::StringRef(args.getArgString(missingIndex))));
+  if (const Arg *flag = findSwallowedFlag(args))
+    return wrong(fmt::format("{0} needs a value; '{1}' is a flag (a value that begins so is given as {0}{2}{1})", flag->getSpelling(),
+                             flag->getValue(), flag->getSpelling().starts_with("--") ? "=" : ""));
   if (const Arg *later = args.getLastArg(OPT_Later)) {
     io.err << fmt::format("error: {} is not available in this version\n", llvm::StringRef(later->getSpelling()).rtrim('='));
     return kExitFailed;

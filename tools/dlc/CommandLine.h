@@ -12,6 +12,7 @@
 #include "llvm/Option/OptTable.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/raw_ostream.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,9 @@ struct Invocation {
   int fail(llvm::Error error, int exit = kExitFailed) const;
   int usage(const llvm::Twine &message) const;
 };
+
+/// The exit code of a command line that has not one input; `missing` is what is said where there is none.
+std::optional<int> refuseAllButOne(const Invocation &invocation, llvm::StringRef missing);
 
 /// `arguments` without the program's name.
 int runCommand(llvm::ArrayRef<std::string> arguments, Streams io);

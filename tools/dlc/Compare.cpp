@@ -103,8 +103,8 @@ static llvm::json::Value finite(double value) {
 }
 
 int runCompare(const Invocation &invocation) {
-  if (invocation.inputs.size() != 1)
-    return invocation.usage("say which model to compare: dlc compare MODEL.onnx");
+  if (std::optional<int> exit = refuseAllButOne(invocation, "say which model to compare: dlc compare MODEL.onnx"))
+    return *exit;
   Tolerance tolerance;
   for (auto [flag, value] : {std::pair(OPT_atol, &tolerance.absolute), std::pair(OPT_rtol, &tolerance.relative)}) {
     llvm::Expected<double> given = toleranceOf(invocation, flag, *value);

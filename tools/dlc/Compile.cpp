@@ -125,7 +125,10 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
     return invocation.usage("--function belongs to the import, which --start-from leaves out");
   if (request.startFrom && *request.startFrom != Phase::Import && invocation.has(OPT_state))
     return invocation.usage("--state belongs to phase clean, which --start-from leaves out");
-  request.options.state = invocation.value(OPT_state);
+  llvm::Expected<std::string> state = stateOf(invocation);
+  if (!state)
+    return invocation.fail(state.takeError(), kExitUsage);
+  request.options.state = std::move(*state);
 
   llvm::Expected<OnnxImportOptions> import = importOptionsOf(invocation);
   if (!import)

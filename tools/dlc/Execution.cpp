@@ -29,10 +29,10 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   if (!fromFiles)
     request.seed = *seed;
   request.inputs = invocation.value(OPT_inputs);
-  llvm::Expected<uint64_t> threads = invocation.number(OPT_threads, dlcrt_pool_available_threads(), 1, 4096);
+  llvm::Expected<uint64_t> threads = invocation.number(OPT_threads, 0, 0, 4096);
   if (!threads)
     return threads.takeError();
-  request.threads = static_cast<uint32_t>(*threads);
+  request.threads = *threads != 0 ? static_cast<uint32_t>(*threads) : dlcrt_pool_available_threads();
   llvm::Expected<OnnxImportOptions> dims = importOptionsOf(invocation);
   if (!dims)
     return dims.takeError();
@@ -40,7 +40,10 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   request.target = invocation.value(OPT_target);
   request.fusion = !invocation.has(OPT_no_fusion);
   request.function = invocation.value(OPT_function);
-  request.state = invocation.value(OPT_state);
+  llvm::Expected<std::string> state = stateOf(invocation);
+  if (!state)
+    return state.takeError();
+  request.state = std::move(*state);
   if (!request.isModule && !request.function.empty())
     return makeError("--function is for a module; a model is one function");
   llvm::Expected<uint64_t> length = invocation.number(OPT_state_length, 0, 0, INT32_MAX);
@@ -51,6 +54,7 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
     return capacity.takeError();
   request.stateLength = static_cast<int64_t>(*length);
   request.stateCapacity = static_cast<int64_t>(*capacity);
+  request.sizesState = invocation.has(OPT_state_length) || invocation.has(OPT_state_capacity);
   if (!request.isModule)
     return request;
 
@@ -184,6 +188,8 @@ llvm::Error Execution::makeState(const ExecutionRequest &request) {
     return toError(status, error, subject);
   if (dlcrt_status status = dlcrt_module_get_info(module.get(), &info, &error))
     return toError(status, error, subject);
+  if (function.state_count == 0 && request.sizesState)
+    return makeError("--state-capacity and --state-length: function '{}' works on no state", function.name);
   if (function.state_count == 0)
     return llvm::Error::success();
   std::vector<const char *> names;

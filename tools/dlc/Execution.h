@@ -19,7 +19,7 @@ namespace dlc {
 struct ExecutionRequest {
   std::string model;
   bool isModule = false;          // a .dlcm; else it is compiled here
-  uint32_t threads = 1;           // --threads, as many as this process may use by default
+  uint32_t threads = 1;           // --threads; as many as this process may use where that is 0 or absent
   std::optional<uint64_t> seed;   // --random: inputs are made up; else they are read from `inputs`
   std::string inputs;             // --inputs
   OnnxImportOptions dims;         // --dim and --shape
@@ -30,6 +30,7 @@ struct ExecutionRequest {
   std::string state;              // --state, of a model that is compiled here
   int64_t stateLength = 0;        // --state-length
   int64_t stateCapacity = 0;      // --state-capacity
+  bool sizesState = false;        // one of these two was given
 };
 
 /// Of a wrong command line an error. With neither --inputs nor --random the seed is `defaultSeed`; where there is none, that is an error too.

@@ -112,6 +112,16 @@ static llvm::Error noSuchDim(llvm::StringRef name, int64_t value, const std::vec
   return makeError("--dim {}={}: the module has no such open dimension; it has: {}", name, value, listNames(symbols));
 }
 
+static llvm::Error checkPromise(const dlcrt_symbol_info &symbol, int64_t value) {
+  if (value < symbol.min || value > symbol.max)
+    return makeError("--dim {0}={1}: '{0}' has to be {2}", symbol.name, value,
+                     symbol.max == INT64_MAX ? fmt::format("at least {}", symbol.min)
+                                             : fmt::format("between {} and {}", symbol.min, symbol.max));
+  if (value % std::max<int64_t>(symbol.divisor, 1) != 0)
+    return makeError("--dim {0}={1}: '{0}' has to be a multiple of {2}", symbol.name, value, symbol.divisor);
+  return llvm::Error::success();
+}
+
 /// A value for each symbol: what --dim and --shape say, else the least that is promised, at least 1. Where there is a `state`, it decides on
 /// its own symbols.
 static llvm::Expected<std::vector<int64_t>> chooseSymbols(const Signature &signature, const OnnxImportOptions &dims,
@@ -170,6 +180,12 @@ llvm::Expected<std::vector<int64_t>> chooseSymbols(dlcrt_module *module, uint32_
   Signature signature;
   if (llvm::Error failed = signature.read(module, function))
     return std::move(failed);
+  llvm::Error errors = llvm::Error::success();
+  for (const dlcrt_symbol_info &symbol : signature.symbols)
+    if (auto given = dims.fixedDims.find(symbol.name); given != dims.fixedDims.end())
+      errors = llvm::joinErrors(std::move(errors), checkPromise(symbol, given->second));
+  if (errors)
+    return std::move(errors);
   return chooseSymbols(signature, dims, std::nullopt);
 }
 

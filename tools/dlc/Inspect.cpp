@@ -13,6 +13,7 @@
 #include "dlc/Support/NodeLocation.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -48,7 +49,7 @@ private:
   json::Array kernels(ModuleOp plan, uint64_t codeBytes);
   json::Object memory(ModuleOp plan, uint64_t fixedBytes);
   llvm::Expected<json::Object> arena(uint32_t variant, uint32_t function);
-  llvm::Error check(dlcrt_status status) { return toError(status, error, subject); }
+  llvm::Error check(dlcrt_status status) { return toError(status, error, ""); } // the diagnostics name the file
 
   dlcrt_module *module;
   std::string subject, only;
@@ -259,7 +260,7 @@ llvm::Expected<json::Object> ModuleReport::make(MLIRContext &context, llvm::Arra
   if (!plans)
     return plans.takeError();
   if (plans->size() != info.variant_count)
-    return makeError("{}: the module has {} variants and {} plans", subject, info.variant_count, plans->size());
+    return makeError("the module has {} variants and {} plans", info.variant_count, plans->size());
   json::Object report{{"file", text(subject)},
                       {"kind", "module"},
                       {"bytes", number(info.file_bytes)},
@@ -269,10 +270,12 @@ llvm::Expected<json::Object> ModuleReport::make(MLIRContext &context, llvm::Arra
                       {"code_bytes", number(info.code_bytes)}};
   json::Array functions, variants;
   std::vector<uint32_t> shown;
+  std::vector<std::string> names;
   for (uint32_t i = 0; i < info.function_count; ++i) {
     auto about = sized<dlcrt_function_info>();
     if (llvm::Error failed = check(dlcrt_module_function(module, i, &about, &error)))
       return std::move(failed);
+    names.push_back(about.name);
     if (!only.empty() && only != about.name)
       continue;
     llvm::Expected<json::Object> entry = function(i);
@@ -282,7 +285,7 @@ llvm::Expected<json::Object> ModuleReport::make(MLIRContext &context, llvm::Arra
     shown.push_back(i);
   }
   if (functions.empty())
-    return makeError("no function '{}'", only);
+    return makeError("no function '{}'; there are: '{}'", only, fmt::join(names, "', '"));
   llvm::Expected<std::vector<OnnxImportOptions>> own = dimsOfFunctions(module, shown, dims);
   if (!own)
     return own.takeError();
@@ -386,6 +389,25 @@ static void printValues(const json::Array &values, llvm::StringRef what, llvm::r
   }
 }
 
+/// Each node once, those that read the same with their number.
+static std::string nodesText(const json::Array &nodes) {
+  std::vector<std::pair<std::string, size_t>> counts; // in the order of the nodes
+  llvm::StringMap<size_t> places;
+  for (const json::Value &value : nodes) {
+    const json::Object &node = *value.getAsObject();
+    std::string name = stringOf(node, "name"), op = stringOf(node, "op");
+    std::string reads = name.empty() ? op : fmt::format("'{}' ({})", name, op);
+    auto [place, isNew] = places.try_emplace(reads, counts.size());
+    if (isNew)
+      counts.emplace_back(reads, 0);
+    ++counts[place->second].second;
+  }
+  std::string all;
+  for (const auto &[node, count] : counts)
+    all += fmt::format("{}{}{}", all.empty() ? "" : ", ", node, count == 1 ? "" : fmt::format(" x{}", count));
+  return all;
+}
+
 static void printModule(const json::Object &report, llvm::raw_ostream &os) {
   os << fmt::format("module {}: {}, format {}, made by {}\n", stringOf(report, "file"), formatBytes(numberOf(report, "bytes")),
                     stringOf(report, "format"), stringOf(report, "producer"));
@@ -428,12 +450,7 @@ static void printModule(const json::Object &report, llvm::raw_ostream &os) {
     os << fmt::format("  code {}, {} kernels\n", formatBytes(numberOf(variant, "code_bytes")), listOf(variant, "kernels").size());
     for (const json::Value &entry : listOf(variant, "kernels")) {
       const json::Object &kernel = *entry.getAsObject();
-      std::string nodes;
-      for (const json::Value &node : listOf(kernel, "nodes")) {
-        const json::Object &n = *node.getAsObject();
-        std::string name = stringOf(n, "name");
-        nodes += (nodes.empty() ? "" : ", ") + (name.empty() ? stringOf(n, "op") : fmt::format("'{}' ({})", name, stringOf(n, "op")));
-      }
+      std::string nodes = nodesText(listOf(kernel, "nodes"));
       os << fmt::format("    {}: {} B, stack {} B{}{}\n", stringOf(kernel, "name"), numberOf(kernel, "bytes"), numberOf(kernel, "stack_bytes"),
                         kernel.get("scratch_bytes") ? fmt::format(", scratch {} B", numberOf(kernel, "scratch_bytes")) : "",
                         nodes.empty() ? "" : ": " + nodes);
@@ -540,7 +557,7 @@ static int inspectModel(const Invocation &invocation, const std::string &path) {
   std::string subject = subjectOf(path);
   llvm::Expected<OnnxSummary> summary = summarizeOnnx(path);
   if (!summary)
-    return invocation.fail(makeError("{}: {}", subject, llvm::toString(summary.takeError())));
+    return invocation.fail(summary.takeError());
   json::Object report = modelReport(*summary, subject);
   if (invocation.has(OPT_json))
     invocation.io.out << llvm::formatv("{0:2}", json::Value(std::move(report))).str() << '\n';
@@ -550,8 +567,10 @@ static int inspectModel(const Invocation &invocation, const std::string &path) {
 }
 
 int runInspect(const Invocation &invocation) {
-  if (invocation.inputs.size() != 1)
-    return invocation.usage("say what to look at: dlc inspect MODEL.onnx or MODEL.dlcm");
+  if (std::optional<int> exit = refuseAllButOne(invocation, "say what to look at: dlc inspect MODEL.onnx or MODEL.dlcm"))
+    return *exit;
+  if (invocation.has(OPT_plan) && invocation.has(OPT_json))
+    return invocation.usage("--plan is text, and --json has the plan in it: give one of them");
   const std::string &path = invocation.inputs.front();
   if (llvm::sys::path::extension(path) == ".dlcm")
     return inspectModule(invocation, path);

@@ -68,7 +68,7 @@ defm outputs : Value<"outputs", "DIR", "Where output_0.pb, ... (or NAME.npy) go;
 defm format : Value<"format", "pb|npy", "How outputs are written (default: pb)", [RunVerb]>;
 defm random : Value<"random", "SEED", "Make inputs from the signature instead of reading them (without --inputs bench does so with seed 1, and compare with the fp32 reference); dims that "
                     "nothing says are as small as they may be, but at least 1", Runs>;
-defm threads : Value<"threads", "N", "Threads of the run (default: as many as this process may use)", Runs>;
+defm threads : Value<"threads", "N", "Threads of the run, the main one included; 0 = as many as this process may use (default: 0)", Runs>;
 
 defm state_capacity : Value<"state-capacity", "N", "Entries for which the state of a function that works on one has room (default: 1024 more than its length)", Runs>;
 

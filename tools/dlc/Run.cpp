@@ -38,8 +38,8 @@ static llvm::Error runModel(const Invocation &invocation, const ExecutionRequest
 }
 
 int runRun(const Invocation &invocation) {
-  if (invocation.inputs.size() != 1)
-    return invocation.usage("say which model to run: dlc run MODEL.onnx --inputs DIR --outputs DIR");
+  if (std::optional<int> exit = refuseAllButOne(invocation, "say which model to run: dlc run MODEL.onnx --inputs DIR --outputs DIR"))
+    return *exit;
   std::string format = invocation.value(OPT_format);
   if (!format.empty() && format != "pb" && format != "npy")
     return invocation.usage("--format takes pb or npy, not '" + format + "'");

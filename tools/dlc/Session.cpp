@@ -97,6 +97,14 @@ static llvm::Error wrongDim(llvm::StringRef text) {
   return makeError("--dim takes NAME=N, NAME=MIN..MAX or NAME%N, with numbers from 0 up (a divisor from 1 up), not '{}'", text);
 }
 
+/// What was said before must be the same.
+template <typename Map> static llvm::Error addOnce(Map &map, llvm::StringRef flag, llvm::StringRef name, typename Map::mapped_type value) {
+  auto [entry, isNew] = map.emplace(name.str(), value);
+  if (!isNew && entry->second != value)
+    return makeError("{} {}: it is given twice, with different values", flag, name);
+  return llvm::Error::success();
+}
+
 static llvm::Error addDim(OnnxImportOptions &options, llvm::StringRef text) {
   // A name may hold either sign, a number none.
   size_t sign = text.find_last_of("=%");
@@ -108,8 +116,7 @@ static llvm::Error addDim(OnnxImportOptions &options, llvm::StringRef text) {
   if (text[sign] == '%') {
     if (value.getAsInteger(10, number) || number < 1)
       return wrongDim(text);
-    options.divisors[name] = number;
-    return llvm::Error::success();
+    return addOnce(options.divisors, "--dim", name, number);
   }
   auto [low, high] = value.split("..");
   if (value.contains("..")) {
@@ -118,13 +125,11 @@ static llvm::Error addDim(OnnxImportOptions &options, llvm::StringRef text) {
       return wrongDim(text);
     if (range.min > range.max)
       return makeError("--dim {}: the smaller number comes first", text);
-    options.ranges[name] = range;
-    return llvm::Error::success();
+    return addOnce(options.ranges, "--dim", name, range);
   }
   if (value.getAsInteger(10, number) || number < 0)
     return wrongDim(text);
-  options.fixedDims[name] = number;
-  return llvm::Error::success();
+  return addOnce(options.fixedDims, "--dim", name, number);
 }
 
 static llvm::Error addShape(OnnxImportOptions &options, llvm::StringRef text) {
@@ -147,8 +152,7 @@ static llvm::Error addShape(OnnxImportOptions &options, llvm::StringRef text) {
       return wrong();
     dims.emplace_back(dim);
   }
-  options.shapes[text.take_front(sign).str()] = std::move(dims);
-  return llvm::Error::success();
+  return addOnce(options.shapes, "--shape", text.take_front(sign), std::move(dims));
 }
 
 llvm::Expected<OnnxImportOptions> importOptionsOf(const Invocation &invocation) {
@@ -161,6 +165,13 @@ llvm::Expected<OnnxImportOptions> importOptionsOf(const Invocation &invocation) 
   if (errors)
     return std::move(errors);
   return options;
+}
+
+llvm::Expected<std::string> stateOf(const Invocation &invocation) {
+  std::string state = invocation.value(OPT_state);
+  if (invocation.has(OPT_state) && state.empty())
+    return makeError("--state takes INPUT=OUTPUT,... or auto, not ''");
+  return state;
 }
 
 llvm::Expected<std::vector<ModelFile>> modelsOf(const Invocation &invocation) {

@@ -54,6 +54,8 @@ private:
 llvm::Expected<unsigned> jobsOf(const Invocation &invocation);
 /// --dim and --shape.
 llvm::Expected<OnnxImportOptions> importOptionsOf(const Invocation &invocation);
+/// --state.
+llvm::Expected<std::string> stateOf(const Invocation &invocation);
 /// A model, and the name of the function that it becomes.
 struct ModelFile {
   std::string path, function;

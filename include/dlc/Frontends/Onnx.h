@@ -28,6 +28,7 @@ struct OnnxImportOptions {
   struct Range {
     int64_t min = 0;
     int64_t max = INT64_MAX;
+    bool operator==(const Range &) const = default;
   };
   std::map<std::string, int64_t> fixedDims;   // --dim NAME=N
   std::map<std::string, Range> ranges;        // --dim NAME=MIN..MAX, both included

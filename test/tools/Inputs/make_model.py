@@ -33,6 +33,10 @@ if kind == "mlp":  # two layers; the weights are large enough to live outside th
     x = rng.standard_normal((3, 16), dtype=np.float32)
     a1, c1, a2 = map(numpy_helper.to_array, (w1, b1, w2))
     inputs, outputs = [x], [np.maximum(x @ a1 + c1, 0) @ a2]
+elif kind == "unnamed":  # three products that one kernel computes
+    weights = [weight(f"w{i}", 16, 16) for i in range(3)]
+    nodes = [helper.make_node("MatMul", [f"x{i}" if i else "x", f"w{i}"], [f"x{i + 1}"]) for i in range(3)]
+    graph = helper.make_graph(nodes, "unnamed", [value("x", ["batch", 16])], [value("x3", ["batch", 16])], weights)
 elif kind == "add":  # two inputs that share a dim
     nodes = [helper.make_node("Add", ["a", "b"], ["sum"], "plus")]
     graph = helper.make_graph(nodes, "add", [value("a", ["seq"]), value("b", ["seq"])], [value("sum", ["seq"])])
