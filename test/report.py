@@ -9,9 +9,9 @@ The suites, each run if it exists:
     runtime-only  the runtime configured, built and tested without LLVM; what libdlcrt.so weighs, needs and imports
     tsan, runtime-asan
                   the runtime's unit tests under ThreadSanitizer; under AddressSanitizer and UndefinedBehaviorSanitizer
-    conformance, models, ops, casts, contrib, fusion, patterns, layers
+    conformance, models, ops, casts, contrib, fusion, patterns, windows, layers
                   test/onnx-conformance/run.py, test/models/run.py, test/ops/run.py, test/ops/test_casts.py, test/ops/test_contrib.py,
-                  test/fusion/random_graphs.py, test/fusion/patterns.py, test/layers/check.py, called with
+                  test/fusion/random_graphs.py, test/fusion/patterns.py, test/fusion/windows.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
     aarch64       the runtime built for AArch64; its unit tests, and test/aarch64/run.py, which is called as those are, under qemu-user
@@ -48,7 +48,7 @@ SCRIPTS = {
     "contrib": "test/ops/test_contrib.py",
     "fusion": "test/fusion/random_graphs.py",
     "patterns": "test/fusion/patterns.py",
-    "patterns": "test/fusion/patterns.py",
+    "windows": "test/fusion/windows.py",
     "layers": "test/layers/check.py",
     "aarch64": "test/aarch64/run.py",
 }
@@ -287,7 +287,7 @@ def suites(options):
         yield "runtime-asan", run_sanitized
     if options.build.name in ("dev", "release") and (options.build / "test" / "lit.site.cfg.py").exists():
         yield "aarch64", run_aarch64
-    for name in ("conformance", "models", "ops", "casts", "contrib", "fusion", "patterns"):
+    for name in ("conformance", "models", "ops", "casts", "contrib", "fusion", "patterns", "windows"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script
 

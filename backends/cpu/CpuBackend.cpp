@@ -81,8 +81,12 @@ public:
     code.addPass(createVectorizeRowsPass());
     code.addPass(createEmitAttentionPass());
 
-    // The others, on tensors: what is computed where.
+    // The same for windows that slide over axes, once what follows them is in one form.
     code.addPass(createFuseElementwisePass());
+    code.addPass(createEmitConvolutionsPass());
+    code.addPass(createEmitWindowsPass());
+
+    // The others, on tensors: what is computed where.
     code.addPass(createEmitContractionsPass());
     code.addPass(createTileKernelsPass());
     code.addPass(createDecomposeKernelOpsPass());
@@ -157,8 +161,8 @@ public:
 
   void registerPasses() const final {
     for (auto create :
-         {createOutlineCodePass, createVectorizeRowsPass, createEmitAttentionPass, createFuseElementwisePass, createEmitContractionsPass, createTileKernelsPass,
-          createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass, createAllocateScratchPass,
+         {createOutlineCodePass, createVectorizeRowsPass, createEmitAttentionPass, createFuseElementwisePass, createEmitConvolutionsPass, createEmitWindowsPass,
+          createEmitContractionsPass, createTileKernelsPass, createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass, createAllocateScratchPass,
           createVectorizeTransposesPass, createLowerToLoopsPass, createSplitLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);
     registerPass([] { return createEmitImagePass(); });

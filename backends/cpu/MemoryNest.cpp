@@ -17,7 +17,7 @@ void MemoryNest::enterMemory() {
 void MemoryNest::leaveMemory() {
   ret()->setOperands({});
   for (Operation &old : llvm::make_early_inc_range(llvm::reverse(func.getBody().front())))
-    if (llvm::any_of(old.getResultTypes(), llvm::IsaPred<RankedTensorType>))
+    if (isa<tensor::DimOp>(old) || llvm::any_of(old.getResultTypes(), llvm::IsaPred<RankedTensorType>))
       rewriter.eraseOp(&old);
   func.setType(FunctionType::get(func.getContext(), func.getBody().getArgumentTypes(), {}));
 }

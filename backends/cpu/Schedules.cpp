@@ -98,8 +98,63 @@ std::optional<Contraction> contractionOf(plan::KernelOp kernel) {
   return std::nullopt;
 }
 
+/// A kernel that moves what lies side by side apart goes over blocks that are short on both sides, so that whole cache lines are used
+/// while they are near. Nothing for other kernels.
+SmallVector<int64_t> transposeTiles(plan::KernelOp kernel, ArrayRef<std::optional<int64_t>> domain) {
+  constexpr int64_t kRead = 64, kWritten = 256;
+  auto yield = cast<plan::YieldOp>(kernel.getBody().front().getTerminator());
+  auto op = yield.getValues()[0].getDefiningOp<linalg::LinalgOp>();
+  if (!op || op.getNumDpsInputs() != 1 || op.getNumLoops() != domain.size() || op.getNumParallelLoops() != op.getNumLoops())
+    return {};
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInputOperand(0)), result = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  if (!map.isPermutation() || !result.isIdentity())
+    return {};
+  unsigned last = domain.size() - 1, read = cast<AffineDimExpr>(map.getResults().back()).getPosition();
+  if (read == last)
+    return {};
+  SmallVector<int64_t> tiles(domain.size(), 1);
+  tiles[read] = kRead;
+  tiles[last] = kWritten;
+  int64_t inner = std::min<int64_t>(domain[read].value_or(kRead), kRead) * std::min<int64_t>(domain[last].value_or(kWritten), kWritten);
+  // Several of small matrices to a tile.
+  for (unsigned d = domain.size(); d-- > 0;)
+    if (d != read && d != last) {
+      int64_t room = std::max<int64_t>(kRead * kWritten / std::max<int64_t>(inner, 1), 1);
+      tiles[d] = std::min<int64_t>(room, std::max<int64_t>(domain[d].value_or(1), 1));
+      inner *= tiles[d];
+    }
+  for (unsigned d = 0; d < domain.size(); ++d)
+    if (domain[d] && *domain[d] <= tiles[d])
+      tiles[d] = 0;
+  return tiles;
+}
+
+struct MatrixTile {
+  int64_t rows, columns;
+};
+
 /// A tile has columns whose part of their operand fits into half of the second cache, and so many rows that going over them
-/// again and again is worth fetching it; and no more work than leaves several tiles for each core.
+/// again and again is worth fetching it; and no more work than leaves several tiles for each core. `others`: how many such products there are.
+MatrixTile tileOfProduct(int64_t rows, int64_t columns, int64_t depth, uint64_t others, int64_t bytes, int64_t rowStep, int64_t columnStep,
+                         const Target &target) {
+  uint64_t total = llvm::SaturatingMultiply<uint64_t>(llvm::SaturatingMultiply<uint64_t>(depth, others), uint64_t(rows) * columns);
+  int64_t wanted = std::clamp<uint64_t>(total / (4 * std::max(target.cores, 1u)), 64 * 1024, 4 * 1024 * 1024);
+  int64_t most = llvm::alignTo(192, rowStep);
+  MatrixTile tile;
+  tile.rows = std::min<int64_t>(llvm::alignTo(rows, rowStep), most);
+  int64_t room = std::max<int64_t>(target.l2Bytes / 2 / bytes / depth, 1), fair = std::max<int64_t>(wanted / depth / tile.rows, 1);
+  tile.columns = llvm::alignDown(std::min(room, fair), columnStep);
+  // Kernels for few rows take four register tiles side by side.
+  if (tile.columns > 4 * columnStep)
+    tile.columns = llvm::alignDown(tile.columns, 4 * columnStep);
+  tile.columns = std::clamp<int64_t>(tile.columns, 4 * columnStep, 1024);
+  // Fewer rows where there would be no work for all cores.
+  auto count = [&] { return llvm::divideCeil(rows, tile.rows) * llvm::divideCeil(columns, tile.columns) * others; };
+  while (count() < 2 * target.cores && tile.rows > 4 * rowStep && tile.rows * std::min(columns, tile.columns) * depth > 256 * 1024)
+    tile.rows = llvm::alignTo(tile.rows / 2, rowStep);
+  return tile;
+}
+
 SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
   constexpr int64_t kLikely = 256; // for a dim that is not known
   unsigned rank = domain.size();
@@ -122,23 +177,11 @@ SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optio
   }
   auto sizeOf = [&](unsigned d) { return std::max<int64_t>(domain[d].value_or(kLikely), 1); };
   int64_t rows = row ? sizeOf(*row) : 1, columns = sizeOf(rank - 1);
-  uint64_t total = depth;
-  for (unsigned d = 0; d < rank; ++d)
-    total = llvm::SaturatingMultiply<uint64_t>(total, sizeOf(d));
-  int64_t wanted = std::clamp<uint64_t>(total / (4 * std::max(target.cores, 1u)), 64 * 1024, 4 * 1024 * 1024);
-
-  int64_t most = llvm::alignTo(192, rowStep);
-  int64_t tileRows = std::min<int64_t>(llvm::alignTo(rows, rowStep), most);
-  int64_t room = std::max<int64_t>(target.l2Bytes / 2 / bytes / depth, 1), fair = std::max<int64_t>(wanted / depth / tileRows, 1);
-  int64_t tileColumns = llvm::alignDown(std::min(room, fair), columnStep);
-  // Kernels for few rows take four register tiles side by side.
-  if (tileColumns > 4 * columnStep)
-    tileColumns = llvm::alignDown(tileColumns, 4 * columnStep);
-  tileColumns = std::clamp<int64_t>(tileColumns, 4 * columnStep, 1024);
-  // Fewer rows where there would be no work for all cores.
-  auto count = [&] { return llvm::divideCeil(rows, tileRows) * llvm::divideCeil(columns, tileColumns) * (total / depth / (rows * columns)); };
-  while (count() < 2 * target.cores && tileRows > 4 * rowStep && tileRows * std::min(columns, tileColumns) * depth > 256 * 1024)
-    tileRows = llvm::alignTo(tileRows / 2, rowStep);
+  uint64_t others = 1;
+  for (unsigned d = 0; d + 1 < rank; ++d)
+    if (d != row)
+      others = llvm::SaturatingMultiply<uint64_t>(others, sizeOf(d));
+  auto [tileRows, tileColumns] = tileOfProduct(rows, columns, depth, others, bytes, rowStep, columnStep, target);
   tiles[rank - 1] = domain[rank - 1] && columns <= tileColumns ? 0 : tileColumns;
   if (row)
     tiles[*row] = domain[*row] && rows <= tileRows ? 0 : tileRows;
@@ -152,6 +195,48 @@ SmallVector<int64_t> contractionTiles(plan::KernelOp kernel, ArrayRef<std::optio
     work *= std::min(count, sizeOf(d));
   }
   return tiles;
+}
+
+/// As a product with a row for each window. The first spatial axis is cut, and the filters where they are of one group.
+SmallVector<int64_t> convolutionTiles(KernelConvOp op, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
+  constexpr int64_t kLikely = 32;
+  unsigned rank = domain.size();
+  SmallVector<int64_t> tiles(rank, 0);
+  auto sizeOf = [&](unsigned d) { return std::max<int64_t>(domain[d].value_or(kLikely), 1); };
+  int64_t inner = 1, depth = 1;
+  for (unsigned d = 2; d + 1 < rank; ++d)
+    inner *= sizeOf(d);
+  ArrayRef<int64_t> w = cast<RankedTensorType>(op.getW().getType()).getShape();
+  for (int64_t size : w.drop_front().drop_back())
+    depth *= std::max<int64_t>(ShapedType::isDynamic(size) ? kLikely : size, 1);
+  int64_t bits = std::max(cast<RankedTensorType>(op.getInit().getType()).getElementTypeBitWidth(), 32u);
+  RegisterTile registers = registerTile(bits, target);
+  int64_t columnStep = std::lcm(registers.columns, kPanel);
+  MatrixTile tile = tileOfProduct(sizeOf(1) * inner, sizeOf(rank - 1), depth, sizeOf(0), bits / 8, registers.rows, columnStep, target);
+  int64_t lines = std::max<int64_t>(llvm::divideNearest(uint64_t(tile.rows), uint64_t(inner)), 1);
+  tiles[0] = domain[0] && *domain[0] == 1 ? 0 : 1;
+  tiles[1] = domain[1] && *domain[1] <= lines ? 0 : lines;
+  bool isOneGroup = w.front() == 1;
+  tiles.back() = !isOneGroup || (domain.back() && *domain.back() <= tile.columns) ? 0 : tile.columns;
+  return tiles;
+}
+
+/// Lines of windows that fill a part of the second cache; all channels together.
+SmallVector<int64_t> windowTiles(KernelWindowOp op, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
+  constexpr int64_t kLikely = 32;
+  unsigned rank = domain.size();
+  auto sizeOf = [&](unsigned d) { return std::max<int64_t>(domain[d].value_or(kLikely), 1); };
+  int64_t cells = 1, elements = 64 * 1024;
+  for (int64_t size : op.getKernel())
+    cells *= std::max<int64_t>(size, 1);
+  elements = std::max<int64_t>(std::min<int64_t>(elements, 256 * 1024 / cells), 1024);
+  uint64_t total = 1;
+  for (unsigned d = 0; d < rank; ++d)
+    total = llvm::SaturatingMultiply<uint64_t>(total, sizeOf(d));
+  elements = std::max<int64_t>(std::min<uint64_t>(elements, total / (2 * std::max(target.cores, 1u))), 1024);
+  SmallVector<bool> keep(rank, false);
+  keep.back() = true;
+  return cutFromOutside(domain, elements, keep);
 }
 
 /// A tile has the queries of one batch that share keys, as many as repay putting the keys and values in order; dims of queries that
@@ -183,7 +268,22 @@ SmallVector<int64_t> attentionTiles(KernelAttentionOp op, ArrayRef<std::optional
 
 } // namespace
 
+/// The filters of a convolution: groups, then the panels, then cells and channels.
+static std::optional<PackedOperand> packedFilters(plan::KernelOp kernel, KernelConvOp op) {
+  auto argument = dyn_cast<BlockArgument>(op.getW());
+  auto type = cast<RankedTensorType>(op.getW().getType());
+  if (!argument || argument.getArgNumber() >= kernel.getOperandCount() || !argument.hasOneUse() || !type.hasStaticShape())
+    return std::nullopt;
+  int64_t last = type.getRank() - 1;
+  PackedOperand format{argument.getArgNumber(), last, kPanel, {0, last}};
+  for (int64_t d = 1; d < last; ++d)
+    format.order.push_back(d);
+  return format;
+}
+
 std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &) {
+  for (auto op : kernel.getBody().front().getOps<KernelConvOp>())
+    return packedFilters(kernel, op);
   // What emit-contractions can write: one contraction and what is computed from its elements.
   std::optional<Contraction> c = contractionOf(kernel);
   if (!c)
@@ -237,9 +337,20 @@ plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional
     for (auto op : kernel.getBody().front().getOps<KernelAttentionOp>())
       tiles = attentionTiles(op, domain, target);
     break;
-  case plan::KernelKind::Elementwise:
+  case plan::KernelKind::Conv:
+    for (auto op : kernel.getBody().front().getOps<KernelConvOp>())
+      tiles = convolutionTiles(op, domain, target);
+    break;
+  case plan::KernelKind::Window:
+    for (auto op : kernel.getBody().front().getOps<KernelWindowOp>())
+      tiles = windowTiles(op, domain, target);
+    break;
   case plan::KernelKind::Movement:
-    tiles = cutFromOutside(domain, 16 * 1024, keep);
+    tiles = transposeTiles(kernel, domain);
+    [[fallthrough]];
+  case plan::KernelKind::Elementwise:
+    if (tiles.empty())
+      tiles = cutFromOutside(domain, 16 * 1024, keep);
     break;
   default:
     // Runs of a few hundred elements keep pages and prefetchers busy.

@@ -9,6 +9,7 @@
 #include "dlc/IR/Movement.h"
 #include "dlc/IR/Normalization.h"
 #include "dlc/IR/Pool.h"
+#include "dlc/IR/Resize.h"
 
 using namespace mlir;
 
@@ -27,7 +28,7 @@ static void conv(NodeReader &n) {
       return n.fail("its attribute 'kernel_shape' is not what its weights have");
   }
   n.setOutput(0, n.make<ConvOp>(n.elementType(0), x, w, bias, intsOrNone(n, "strides"), intsOrNone(n, "dilations"), intsOrNone(n, "pads"),
-                                n.findString("auto_pad").value_or("NOTSET"), n.getInt("group", 1), ArrayAttr()));
+                                n.findString("auto_pad").value_or("NOTSET"), n.getInt("group", 1), /*channelsLast=*/false, ArrayAttr()));
 }
 
 static Value pool(NodeReader &n, PoolKind kind, bool countPads) {
@@ -36,8 +37,8 @@ static Value pool(NodeReader &n, PoolKind kind, bool countPads) {
     n.fail("its attribute 'kernel_shape' is missing");
   Value x = n.input(0);
   return n.make<PoolOp>(n.elementType(0), x, kind, kernel.value_or(SmallVector<int64_t>()), intsOrNone(n, "strides"), intsOrNone(n, "dilations"),
-                        intsOrNone(n, "pads"), n.findString("auto_pad").value_or("NOTSET"), n.getFlag("ceil_mode", false), countPads, ArrayAttr(),
-                        ArrayAttr());
+                        intsOrNone(n, "pads"), n.findString("auto_pad").value_or("NOTSET"), n.getFlag("ceil_mode", false), countPads,
+                        /*channelsLast=*/false, ArrayAttr(), ArrayAttr());
 }
 
 static void maxPool(NodeReader &n) {
@@ -62,8 +63,68 @@ static void batchNorm(NodeReader &n) {
                                      n.b().getF32FloatAttr(n.getFloat("epsilon", 1e-5f))));
 }
 
+/// An optional input; one without elements counts as missing, as versions before 13 had it.
+static Value givenInput(NodeReader &n, unsigned i) {
+  Value v = n.optionalInput(i);
+  auto type = v ? dyn_cast<RankedTensorType>(v.getType()) : RankedTensorType();
+  return type && type.hasStaticShape() && type.getNumElements() == 0 ? Value() : v;
+}
+
+static void resize(NodeReader &n) {
+  int64_t version = n.getVersion();
+  Value x = n.input(0);
+  std::string mode = n.findString("mode").value_or("nearest"), coordinates = "asymmetric", nearest = "floor";
+  Value roi, scales, sizes;
+  if (version < 11) {
+    scales = n.input(1);
+  } else {
+    coordinates = n.findString("coordinate_transformation_mode").value_or("half_pixel");
+    nearest = n.findString("nearest_mode").value_or("round_prefer_floor");
+    roi = givenInput(n, 1);
+    scales = givenInput(n, 2);
+    sizes = givenInput(n, 3);
+  }
+  if (sizes) // versions before 13 have scales without elements of unknown rank beside them
+    scales = Value();
+  n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, roi, scales, sizes, intsOrNone(n, "axes"), mode, coordinates, nearest,
+                                  n.findString("keep_aspect_ratio_policy").value_or("stretch"), APFloat(n.getFloat("cubic_coeff_a", -0.75f)),
+                                  APFloat(n.getFloat("extrapolation_value", 0)), n.getFlag("exclude_outside", false), n.getFlag("antialias", false),
+                                  ArrayAttr(), DenseF64ArrayAttr()));
+}
+
+static void upsample(NodeReader &n) {
+  Value x = n.input(0), scales;
+  std::string mode = n.findString("mode").value_or("nearest");
+  OpBuilder &b = n.b();
+  if (n.getVersion() < 9) {
+    SmallVector<float> numbers = n.findFloats("scales").value_or(SmallVector<float>());
+    scales = n.constant(DenseElementsAttr::get(RankedTensorType::get({static_cast<int64_t>(numbers.size())}, b.getF32Type()), ArrayRef(numbers)));
+  } else {
+    scales = n.input(1);
+  }
+  n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, Value(), scales, Value(), SmallVector<int64_t>(), mode == "bilinear" ? "linear" : mode, "asymmetric", "floor",
+                                  "stretch", APFloat(-0.75f), APFloat(0.0f), false, false, ArrayAttr(), DenseF64ArrayAttr()));
+}
+
+/// The elements of x, and zeros between them; a convolution over that, with filters and channels exchanged and filters turned around.
+static void convTranspose(NodeReader &n) {
+  Value x = n.input(0), w = n.input(1), bias = n.optionalInput(2);
+  auto type = dyn_cast<RankedTensorType>(w.getType());
+  if (!type || !type.hasStaticShape() || type.getRank() < 3)
+    return n.fail("its filters are known only when the model runs, which dlc does not support");
+  SmallVector<int64_t> kernel(type.getShape().drop_front(2));
+  if (SmallVector<int64_t> given = intsOrNone(n, "kernel_shape"); !given.empty() && given != kernel)
+    return n.fail("its attribute 'kernel_shape' is not what its weights have");
+  n.setOutput(0, n.make<ConvTransposeOp>(n.elementType(0), x, w, bias, intsOrNone(n, "strides"), intsOrNone(n, "dilations"), intsOrNone(n, "pads"),
+                                         intsOrNone(n, "output_padding"), intsOrNone(n, "output_shape"), n.findString("auto_pad").value_or("NOTSET"),
+                                         n.getInt("group", 1), ArrayAttr(), ArrayAttr()));
+}
+
 void addVisionOps(OpTable &t) {
   t.add("Conv", 1, conv);
+  t.add("ConvTranspose", 1, convTranspose);
+  t.add("Resize", 10, resize);
+  t.add("Upsample", 7, upsample);
   t.add("MaxPool", 1, maxPool);
   t.add("AveragePool", 1, averagePool);
   t.add("GlobalAveragePool", 1, [](NodeReader &n) { globalPool(n, PoolKind::Average); });

@@ -30,6 +30,7 @@ void DlcDialect::initialize() {
   addContractionOps();
   addConvOps();
   addPoolOps();
+  addResizeOps();
   addReductionOps();
   addNormalizationOps();
   addMovementOps();

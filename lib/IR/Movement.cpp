@@ -632,13 +632,15 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
   }
   unsigned inferred = 0;
   bool maybeInferred = false, hasZero = false;
-  bool mayInfer = llvm::any_of(dims, [](DimExpr dim) { return lowerBound(dim).value_or(-1) < 0; });
+  // What is a size of the operand is not negative, whatever its expression may be.
+  auto mayBeInferred = [&](DimExpr dim) { return lowerBound(dim).value_or(-1) < 0 && !llvm::is_contained(x, dim); };
+  bool mayInfer = llvm::any_of(dims, mayBeInferred);
   DimExpr openEntries = zero; // how many are -1
   for (auto [i, dim] : llvm::enumerate(dims)) {
-    if (!dim.getConstant() && lowerBound(dim).value_or(-2) < -1 &&
+    if (!dim.getConstant() && lowerBound(dim).value_or(-2) < -1 && mayBeInferred(dim) &&
         failed(context.require(selectLtDims(dim, minusOne, zero, one), dim, minusOne, "the shape holds {0}; sizes are -1 or not negative")))
       return failure();
-    if (lowerBound(dim).value_or(-1) < 0)
+    if (mayBeInferred(dim))
       openEntries = addDims(openEntries, selectEqDims(dim, minusOne, one, zero));
     if (dim.getConstant() && *dim.getConstant() < -1)
       return context.emitError() << "the shape holds " << toString(dim) << "; sizes are -1 or not negative";
@@ -661,7 +663,7 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
         return failure();
     }
     // A size read at run time may turn out to be -1.
-    if (lowerBound(dim).value_or(-1) < 0)
+    if (mayBeInferred(dim))
       maybeInferred = true;
     asked.push_back(selectEqDims(dim, minusOne, one, dim));
   }
@@ -696,7 +698,7 @@ LogicalResult ReshapeOp::shape(ShapeContext &context) {
     if (!rest)
       return tooLarge();
     for (DimExpr &dim : dims)
-      dim = dim == minusOne ? rest : lowerBound(dim).value_or(-1) < 0 ? selectEqDims(dim, minusOne, rest, dim) : dim;
+      dim = dim == minusOne ? rest : mayBeInferred(dim) ? selectEqDims(dim, minusOne, rest, dim) : dim;
   }
   if (failed(context.requireSizes(dims, "the shape")))
     return failure();

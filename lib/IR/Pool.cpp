@@ -3,6 +3,7 @@
 
 #include "dlc/IR/Pool.h"
 #include "Window.h"
+#include "dlc/IR/KernelOps.h"
 #include "dlc/IR/Reduction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,7 +24,7 @@ void DlcDialect::addPoolOps() {
 }
 
 Form PoolOp::form() { return Form::Lower; }
-Role PoolOp::role() { return Role::Reduction; }
+Role PoolOp::role() { return getChannelsLast() ? Role::Window : Role::Reduction; }
 PrecisionNeed PoolOp::precision() { return PrecisionNeed::AccumulateF32; }
 
 LogicalResult PoolOp::shape(ShapeContext &context) {
@@ -32,17 +33,22 @@ LogicalResult PoolOp::shape(ShapeContext &context) {
     return context.emitError() << "pooling needs a batch, channels and a spatial axis; dims are " << toString(x);
   for (int64_t size : getKernel())
     kernel.push_back(constantDim(getContext(), size));
+  bool isLast = getChannelsLast();
   FailureOr<SmallVector<WindowAxis>> axes =
-      resolveWindows(context, ArrayRef(x).drop_front(2), kernel, getStrides(), getDilations(), getPads(), getAutoPad(), getCeilMode());
+      resolveWindows(context, isLast ? ArrayRef(x).drop_front().drop_back() : ArrayRef(x).drop_front(2), kernel, getStrides(), getDilations(), getPads(), getAutoPad(), getCeilMode());
   if (failed(axes))
     return failure();
-  SmallVector<DimExpr> dims{x[0], x[1]};
+  SmallVector<DimExpr> dims{x[0]};
+  if (!isLast)
+    dims.push_back(x[1]);
   SmallVector<Attribute> begins, ends;
   for (const WindowAxis &axis : *axes) {
     dims.push_back(axis.count);
     begins.push_back(axis.begin);
     ends.push_back(axis.end);
   }
+  if (isLast)
+    dims.push_back(x.back());
   setResolvedPadsAttr(ArrayAttr::get(getContext(), begins));
   setResolvedEndsAttr(ArrayAttr::get(getContext(), ends));
   context.setResult(0, context.elementType(0), dims);
@@ -74,10 +80,43 @@ static Value cellsOfWindow(OpBuilder &b, Location loc, PoolOp op, ValueRange win
   return count;
 }
 
+/// As a kernel op.
+static Value lowerChannelsLast(PoolOp op, LowerContext &context) {
+  Location loc = op.getLoc();
+  OpBuilder &b = context.b();
+  RankedTensorType type = context.resultType();
+  Type element = type.getElementType(), storage = storageType(type).getElementType();
+  bool isAverage = op.getKind() == PoolKind::Average;
+  Type accumulator = isAverage && (element.isF16() || element.isBF16()) ? Type(b.getF32Type()) : storage;
+  TypedAttr start = isAverage ? cast<TypedAttr>(b.getZeroAttr(accumulator)) : neutralElement(b, ReduceKind::Max, accumulator, element.isUnsignedInteger());
+  SmallVector<Value> begins, ends;
+  for (auto [begin, end] : llvm::zip_equal(op.getResolvedPads()->getAsRange<DimExpr>(), op.getResolvedEnds()->getAsRange<DimExpr>())) {
+    begins.push_back(context.dim(begin));
+    if (isAverage && op.getCountPads())
+      ends.push_back(context.dim(end));
+  }
+  size_t axes = begins.size();
+  Value init = context.empty(type);
+  auto kernel = KernelWindowOp::create(b, loc, init.getType(), context.operand(0), Value(), init, begins, ends, op.getKernel(), onesOr(op.getStrides(), axes),
+                                       onesOr(op.getDilations(), axes), start, isAverage);
+  OpBuilder::InsertionGuard guard(b);
+  Block *step = b.createBlock(&kernel.getStep(), {}, {accumulator, storage}, {loc, loc});
+  Value cell = step->getArgument(1);
+  if (accumulator != storage)
+    cell = arith::ExtFOp::create(b, loc, accumulator, cell);
+  ScalarBuilder scalars(b, loc);
+  Type as = accumulator == storage ? element : accumulator;
+  Scalar soFar = scalars.wrap(step->getArgument(0), as), next = scalars.wrap(cell, as);
+  KernelYieldOp::create(b, loc, (isAverage ? soFar + next : max(soFar, next)).getValue());
+  return kernel.getResult();
+}
+
 FailureOr<SmallVector<Value>> PoolOp::lower(LowerContext &context) {
   Location loc = getLoc();
   if (!getResolvedPads() || !getResolvedEnds())
     return emitOpError("its pads are not resolved; run infer-shapes"), failure();
+  if (getChannelsLast())
+    return SmallVector<Value>{lowerChannelsLast(*this, context)};
   SmallVector<DimExpr> x = dimsOf(context.operandType(0));
   SmallVector<Value> sizes, kernel, begins, ends;
   for (auto [size, cells, begin, end] : llvm::zip_equal(ArrayRef(x).drop_front(2), getKernel(), getResolvedPads()->getAsRange<DimExpr>(),

@@ -73,6 +73,8 @@ FailureOr<SmallVector<WindowAxis>> resolveWindows(ShapeContext &context, ArrayRe
   return axes;
 }
 
+SmallVector<int64_t> onesOr(ArrayRef<int64_t> list, size_t rank) { return list.empty() ? SmallVector<int64_t>(rank, 1) : SmallVector<int64_t>(list); }
+
 SmallVector<Value> loopOverWindow(OpBuilder &b, Location loc, ValueRange kernel, ValueRange sizes, ValueRange windows, ArrayRef<int64_t> strides,
                                   ArrayRef<int64_t> dilations, ValueRange begins, ValueRange initial,
                                   llvm::function_ref<SmallVector<Value>(OpBuilder &, ValueRange, ValueRange, Value, ValueRange)> cell) {

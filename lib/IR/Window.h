@@ -25,6 +25,9 @@ llvm::FailureOr<llvm::SmallVector<WindowAxis>> resolveWindows(ShapeContext &cont
                                                               llvm::ArrayRef<int64_t> strides, llvm::ArrayRef<int64_t> dilations,
                                                               llvm::ArrayRef<int64_t> pads, llvm::StringRef autoPad, bool ceilMode);
 
+/// Lists that may be empty, with an entry for each of `rank` axes.
+llvm::SmallVector<int64_t> onesOr(llvm::ArrayRef<int64_t> list, size_t rank);
+
 /// Loops over the cells of one window: `cell` gets the indices inside the window, those of the operand along its spatial axes,
 /// whether those lie in the operand, and the values so far.
 llvm::SmallVector<mlir::Value>

@@ -48,6 +48,10 @@ plan::KernelKind kindOf(Operation *root) {
     return plan::KernelKind::Elementwise;
   case Role::Contraction:
     return plan::KernelKind::Contraction;
+  case Role::Convolution:
+    return plan::KernelKind::Conv;
+  case Role::Window:
+    return plan::KernelKind::Window;
   case Role::Attention:
     return plan::KernelKind::Attention;
   case Role::Reduction:

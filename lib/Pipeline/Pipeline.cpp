@@ -40,6 +40,8 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
       pm.addPass(createBindState({options.state}));
     pm.addNestedPass<func::FuncOp>(createSimplify());
     pm.addNestedPass<func::FuncOp>(createExpandOps());
+    if (options.fusion)
+      pm.addNestedPass<func::FuncOp>(createChooseLayout());
     if (options.evaluator)
       pm.addPass(createFoldConstants(*options.evaluator));
     pm.addNestedPass<func::FuncOp>(createInferShapes());

@@ -90,6 +90,11 @@ bool isSameLoop(OpOperand &operand) {
   return isScalar(user) && dimsOf(operand.get().getType()) == dimsOf(user->getResult(0).getType());
 }
 
+/// Whether element-wise ops over the result of an op with this role can follow in its group.
+bool mayHaveEpilogue(Role role) {
+  return role == Role::Contraction || role == Role::Convolution || role == Role::Window || role == Role::Reduction;
+}
+
 /// Gives each element-wise user of a source over its dims a source of its own: making it anew costs less than reading it.
 void copySources(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -202,7 +207,7 @@ public:
       if (rowAxes > 0)
         domain = dimsOf(op->getOperand(0).getType());
       candidates.push_back(
-          {{}, std::move(domain), isElementwise || (readsInlined && op.isRemap()) || role == Role::Contraction || role == Role::Reduction, rowAxes});
+          {{}, std::move(domain), isElementwise || (readsInlined && op.isRemap()) || mayHaveEpilogue(role), rowAxes});
     }
     put(op, last);
     if (isElementwise && !alone)

@@ -28,7 +28,7 @@ class LowerContext;
 
 /// The implementation forms of an op; see the op interface.
 enum class Form { Scalar, Expand, Lower, Kernel, View, Host, Missing };
-enum class Role { Elementwise, Reduction, Contraction, Attention, Movement, Opaque };
+enum class Role { Elementwise, Reduction, Contraction, Convolution, Window, Attention, Movement, Opaque };
 enum class LayoutNeed { Any, ChannelAware, Plain };
 enum class PrecisionNeed { Free, AccumulateF32, KeepF32 };
 enum class QuantNeed { None, Integer };

@@ -30,6 +30,7 @@ def Dlc_Dialect : Dialect {
     void addContractionOps();
     void addConvOps();
     void addPoolOps();
+    void addResizeOps();
     void addReductionOps();
     void addNormalizationOps();
     void addMovementOps();

@@ -12,7 +12,17 @@
 
 #include "dlc/IR/KernelInterfaces.h.inc"
 
+namespace dlc {
+/// The loops of ops that slide windows: those over `init`.
+llvm::SmallVector<mlir::Range> domainOfWindows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value init);
+} // namespace dlc
+
 #define GET_OP_CLASSES
 #include "dlc/IR/KernelOps.h.inc"
+
+namespace dlc {
+/// How many cells of the window that is number `window` along a spatial axis (of `size` elements) an average counts there.
+mlir::Value cellsOfWindow(mlir::OpBuilder &b, mlir::Location loc, KernelWindowOp op, unsigned axis, mlir::Value window, mlir::Value size);
+} // namespace dlc
 
 #endif

@@ -127,7 +127,59 @@ def Dlc_KernelAttentionOp : Op<Dlc_Dialect, "kernel_attention", [Pure, SingleBlo
   }];
 }
 
-def Dlc_KernelYieldOp : Op<Dlc_Dialect, "kernel_yield", [Pure, Terminator, HasParent<"::dlc::KernelAttentionOp">]> {
+/// A kernel op that slides windows over the spatial axes of x [batch, spatial..., channels]: window o of an axis has its cell k at position
+/// o * stride + k * dilation - begin of x. Its loops are those over `init`.
+class Dlc_WindowKernel<string mnemonic, list<Trait> traits = []> : Op<Dlc_Dialect, mnemonic, !listconcat([Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>], traits)> {
+  let results = (outs AnyRankedTensor:$result);
+  let hasVerifier = 1;
+  string windowDeclarations = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+    unsigned spatialAxes() { return getStrides().size(); }
+  }];
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
+      return ::llvm::SmallVector<::mlir::utils::IteratorType>(spatialAxes() + 2, ::mlir::utils::IteratorType::parallel);
+    }
+    ::llvm::SmallVector<::mlir::Range> $cppClass::getIterationDomain(::mlir::OpBuilder &b) { return ::dlc::domainOfWindows(b, getLoc(), getInit()); }
+    ::llvm::LogicalResult $cppClass::getResultTilePosition(
+        ::mlir::OpBuilder &, unsigned, ::llvm::ArrayRef<::mlir::OpFoldResult> offsets, ::llvm::ArrayRef<::mlir::OpFoldResult> sizes,
+        ::llvm::SmallVector<::mlir::OpFoldResult> &resultOffsets, ::llvm::SmallVector<::mlir::OpFoldResult> &resultSizes) {
+      resultOffsets.assign(offsets.begin(), offsets.end());
+      resultSizes.assign(sizes.begin(), sizes.end());
+      return ::mlir::success();
+    }
+  }];
+}
+
+def Dlc_KernelConvOp : Dlc_WindowKernel<"kernel_conv"> {
+  let summary = "Convolution with w [groups, kernel..., channels / group, filters / group]; see dlc.conv";
+  let description = [{ f16 and bf16 are summed up in f32. }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w, AnyRankedTensor:$init, Variadic<Index>:$begins, DenseI64ArrayAttr:$strides,
+                       DenseI64ArrayAttr:$dilations);
+  let assemblyFormat = [{ `ins` `(` $x `,` $w `:` type($x) `,` type($w) `)` `outs` `(` $init `:` type($init) `)` `begins` `(` $begins `)`
+      attr-dict `->` type($result) }];
+  let extraClassDeclaration = windowDeclarations;
+}
+
+def Dlc_KernelWindowOp : Dlc_WindowKernel<"kernel_window", [SingleBlock, AttrSizedOperandSegments]> {
+  let summary = "What the cells of a window make of `start` one after the other, for each channel by itself: pooling, depthwise convolution";
+  let description = [{
+    The region gets what there is so far, a cell, and where w [kernel..., channels] is given its element, and yields what there is then.
+    Cells outside of x are left out. `average`: divided by the number of cells, with `ends` by those up to there behind x, and
+    from `begins` on before it.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$w, AnyRankedTensor:$init, Variadic<Index>:$begins, Variadic<Index>:$ends,
+                       DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, TypedAttrInterface:$start,
+                       UnitAttr:$average);
+  let regions = (region SizedRegion<1>:$step);
+  let assemblyFormat = [{ `ins` `(` $x (`,` $w^)? `:` type($x) (`,` type($w)^)? `)` `outs` `(` $init `:` type($init) `)` `begins` `(` $begins `)`
+      (`ends` `(` $ends^ `)`)? attr-dict `->` type($result) $step }];
+  let extraClassDeclaration = windowDeclarations;
+}
+
+def Dlc_KernelYieldOp : Op<Dlc_Dialect, "kernel_yield", [Pure, Terminator, ParentOneOf<["::dlc::KernelAttentionOp", "::dlc::KernelWindowOp"]>]> {
   let arguments = (ins AnyType:$value);
   let assemblyFormat = "$value attr-dict `:` type($value)";
 }

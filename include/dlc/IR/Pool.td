@@ -12,10 +12,11 @@ def Dlc_PoolOp : Dlc_Op<"pool", ["form", "role", "lower", "precision"], [Pure]> 
   let summary = "Largest element or average of each window, as ONNX MaxPool and AveragePool";
   let description = [{
     Attributes as those of dlc.conv. With `ceilMode` a last window may end outside the padded axis, but not begin there. With
-    `countPads` the cells of the padding count in an average; those that only the ceiling adds never do.
+    `countPads` the cells of the padding count in an average; those that only the ceiling adds never do. With `channelsLast`, which
+    choose-layout sets, x and the result are [batch, spatial..., channels].
   }];
   let arguments = (ins AnyTensor:$x, Dlc_PoolKindAttr:$kind, DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
-                       DenseI64ArrayAttr:$pads, StrAttr:$autoPad, BoolAttr:$ceilMode, BoolAttr:$countPads,
+                       DenseI64ArrayAttr:$pads, StrAttr:$autoPad, BoolAttr:$ceilMode, BoolAttr:$countPads, UnitAttr:$channelsLast,
                        OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "padding before each spatial axis">>:$resolvedPads,
                        OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "padding behind each spatial axis">>:$resolvedEnds);
   let results = (outs AnyTensor:$result);

@@ -33,7 +33,7 @@ def Plan_ObjectType : Plan_Type<"Object", "object"> { let summary = "A host obje
 def Plan_BufferOrObject : AnyTypeOf<[Plan_BufferType, Plan_ObjectType]>;
 
 def Plan_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is in the main; schedules and providers are chosen by it", [
-    I32EnumAttrCase<"Contraction", 0, "contraction">, I32EnumAttrCase<"Conv", 1, "conv">, I32EnumAttrCase<"Depthwise", 2, "depthwise">,
+    I32EnumAttrCase<"Contraction", 0, "contraction">, I32EnumAttrCase<"Conv", 1, "conv">, I32EnumAttrCase<"Window", 2, "window">,
     I32EnumAttrCase<"Attention", 3, "attention">, I32EnumAttrCase<"Recurrent", 4, "recurrent">,
     I32EnumAttrCase<"Reduction", 5, "reduction">, I32EnumAttrCase<"Sort", 6, "sort">, I32EnumAttrCase<"Scatter", 7, "scatter">,
     I32EnumAttrCase<"Resize", 8, "resize">, I32EnumAttrCase<"Elementwise", 9, "elementwise">,

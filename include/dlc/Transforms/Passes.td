@@ -35,6 +35,12 @@ def ExpandOps : Pass<"expand-ops", "::mlir::func::FuncOp"> {
   let summary = "Replaces ops that are defined by others";
 }
 
+def ChooseLayout : Pass<"choose-layout", "::mlir::func::FuncOp"> {
+  let summary = "Gives convolutions and windows, and what lies between them, channels last";
+  let description = [{ Scales and sums of a convolution's channels go into its filters. A convolution of one cell becomes a product. }];
+  let dependentDialects = ["::dlc::DlcDialect"];
+}
+
 def Recognize : Pass<"recognize", "::mlir::func::FuncOp"> {
   let summary = "Finds attention that a graph spells out, and makes it one op";
   let dependentDialects = ["::dlc::DlcDialect"];
