@@ -93,8 +93,8 @@ class Network:
         kernel, attributes = self.window()
         for name in ("dilations", "auto_pad"):  # the references differ from each other
             attributes.pop(name, None)
-        if "pads" in attributes:
-            attributes["pads"] = [min(p, (k - 1)) // 2 for p, k in zip(attributes["pads"], kernel * 2)]
+        if "pads" in attributes:  # as wide behind as before: else the reference takes one for the other
+            attributes["pads"] = [min(p, k - 1) // 2 for p, k in zip(attributes["pads"], kernel)] * 2
         if self.random.random() < 0.5:
             return self.g.MaxPool(x, kernel_shape=kernel, **attributes)
         return self.g.AveragePool(x, kernel_shape=kernel, count_include_pad=int("pads" in attributes and self.random.random() < 0.5), **attributes)
