@@ -4,11 +4,14 @@
 //
 // Operators that slide a window over spatial axes, and what stands around them.
 
+#include "Compose.h"
 #include "OpTable.h"
 #include "dlc/IR/Conv.h"
+#include "dlc/IR/Elementwise.h"
 #include "dlc/IR/Movement.h"
 #include "dlc/IR/Normalization.h"
 #include "dlc/IR/Pool.h"
+#include "dlc/IR/Reduction.h"
 #include "dlc/IR/Resize.h"
 
 using namespace mlir;
@@ -70,6 +73,20 @@ static Value givenInput(NodeReader &n, unsigned i) {
   return type && type.hasStaticShape() && type.getNumElements() == 0 ? Value() : v;
 }
 
+/// floor(dims * scales), where only a run may know the scales.
+static Value sizesByScales(NodeReader &n, Value x, Value scales, ArrayRef<int64_t> axes) {
+  Type index = n.b().getI64Type(), wide = n.b().getF64Type();
+  Value dims = n.make<ShapeOp>(index, x, /*start=*/0, /*end=*/IntegerAttr());
+  if (!axes.empty()) {
+    SmallVector<Value> own;
+    for (int64_t axis : axes)
+      own.push_back(dimOf(n, x, axis));
+    dims = concat(n, own, 0);
+  }
+  Value sizes = n.make<FloorOp>(wide, n.make<MulOp>(wide, n.cast(dims, wide), n.cast(scales, wide)));
+  return n.cast(sizes, index);
+}
+
 static void resize(NodeReader &n) {
   int64_t version = n.getVersion();
   Value x = n.input(0);
@@ -84,16 +101,19 @@ static void resize(NodeReader &n) {
     scales = givenInput(n, 2);
     sizes = givenInput(n, 3);
   }
+  SmallVector<int64_t> axes = intsOrNone(n, "axes");
   if (sizes) // versions before 13 have scales without elements of unknown rank beside them
     scales = Value();
-  n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, roi, scales, sizes, intsOrNone(n, "axes"), mode, coordinates, nearest,
+  else if (scales && !NodeReader::constantOf(scales))
+    sizes = sizesByScales(n, x, scales, axes);
+  n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, roi, scales, sizes, axes, mode, coordinates, nearest,
                                   n.findString("keep_aspect_ratio_policy").value_or("stretch"), APFloat(n.getFloat("cubic_coeff_a", -0.75f)),
                                   APFloat(n.getFloat("extrapolation_value", 0)), n.getFlag("exclude_outside", false), n.getFlag("antialias", false),
                                   ArrayAttr(), DenseF64ArrayAttr()));
 }
 
 static void upsample(NodeReader &n) {
-  Value x = n.input(0), scales;
+  Value x = n.input(0), scales, sizes;
   std::string mode = n.findString("mode").value_or("nearest");
   OpBuilder &b = n.b();
   if (n.getVersion() < 9) {
@@ -101,8 +121,10 @@ static void upsample(NodeReader &n) {
     scales = n.constant(DenseElementsAttr::get(RankedTensorType::get({static_cast<int64_t>(numbers.size())}, b.getF32Type()), ArrayRef(numbers)));
   } else {
     scales = n.input(1);
+    if (!NodeReader::constantOf(scales))
+      sizes = sizesByScales(n, x, scales, {});
   }
-  n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, Value(), scales, Value(), SmallVector<int64_t>(), mode == "bilinear" ? "linear" : mode, "asymmetric", "floor",
+  n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, Value(), scales, sizes, SmallVector<int64_t>(), mode == "bilinear" ? "linear" : mode, "asymmetric", "floor",
                                   "stretch", APFloat(-0.75f), APFloat(0.0f), false, false, ArrayAttr(), DenseF64ArrayAttr()));
 }
 
@@ -120,11 +142,79 @@ static void convTranspose(NodeReader &n) {
                                          n.getInt("group", 1), ArrayAttr(), ArrayAttr()));
 }
 
+static Value absolute(NodeReader &n, Value x, int64_t p) {
+  Type type = NodeReader::elementTypeOf(x);
+  if (p == 2)
+    return n.make<MulOp>(type, x, x);
+  Value size = n.make<AbsOp>(type, x);
+  return p == 1 ? size : n.make<PowOp>(type, size, n.scalar(p, type));
+}
+
+static Value root(NodeReader &n, Value x, int64_t p) {
+  Type type = NodeReader::elementTypeOf(x);
+  if (p == 2)
+    return n.make<SqrtOp>(type, x);
+  return p == 1 ? x : n.make<PowOp>(type, x, n.scalar(1.0 / p, type));
+}
+
+/// The norm of each window.
+static void lpPool(NodeReader &n) {
+  int64_t p = n.getInt("p", 2);
+  if (p < 1)
+    return n.fail("its attribute 'p' is " + Twine(p) + "; it must be positive");
+  std::optional<SmallVector<int64_t>> kernel = n.findInts("kernel_shape");
+  if (!kernel && !n.failed())
+    n.fail("its attribute 'kernel_shape' is missing");
+  Type type = n.elementType(0), wide = typeOfSums(n, type);
+  Value x = absolute(n, n.cast(n.input(0), wide), p);
+  Value sums = n.make<PoolOp>(wide, x, PoolKind::Sum, kernel.value_or(SmallVector<int64_t>()), intsOrNone(n, "strides"), intsOrNone(n, "dilations"),
+                              intsOrNone(n, "pads"), n.findString("auto_pad").value_or("NOTSET"), n.getFlag("ceil_mode", false), /*countPads=*/false,
+                              /*channelsLast=*/false, ArrayAttr(), ArrayAttr());
+  n.setOutput(0, n.cast(root(n, sums, p), type));
+}
+
+/// Squares of neighbouring channels are summed up by a window over them, in front of the other axes as one.
+static void localResponseNormalization(NodeReader &n) {
+  std::optional<int64_t> size = n.findInt("size");
+  if (!size || *size < 1)
+    return n.fail("its attribute 'size' is missing, or not positive");
+  float alpha = n.getFloat("alpha", 1e-4f), beta = n.getFloat("beta", 0.75f), bias = n.getFloat("bias", 1);
+  Value x = n.input(0);
+  Type type = n.elementType(0), wide = typeOfSums(n, type);
+  Value own = n.cast(x, wide), dims = n.make<ShapeOp>(n.b().getI64Type(), x, /*start=*/0, /*end=*/IntegerAttr());
+  Value rows = reshape(n, n.make<MulOp>(wide, own, own), concat(n, {dimOf(n, x, 0), n.ints({1}), dimOf(n, x, 1), n.ints({-1})}, 0));
+  SmallVector<int64_t> kernel{*size, 1}, pads{(*size - 1) / 2, 0, *size / 2, 0};
+  Value sums = n.make<PoolOp>(wide, rows, PoolKind::Sum, kernel, SmallVector<int64_t>(), SmallVector<int64_t>(), pads, "NOTSET", /*ceilMode=*/false,
+                              /*countPads=*/false, /*channelsLast=*/false, ArrayAttr(), ArrayAttr());
+  sums = reshape(n, sums, dims, /*allowzero=*/true);
+  Value base = n.make<AddOp>(wide, n.make<MulOp>(wide, sums, n.scalar(alpha / *size, wide)), n.scalar(bias, wide));
+  n.setOutput(0, n.cast(n.make<DivOp>(wide, own, n.make<PowOp>(wide, base, n.scalar(beta, wide))), type));
+}
+
+/// Over the spatial axes of each channel, which are one axis for that.
+static void instanceNormalization(NodeReader &n) {
+  Value x = n.input(0);
+  Type type = n.elementType(0), wide = typeOfSums(n, type);
+  float epsilon = n.getFloat("epsilon", 1e-5f);
+  Value dims = n.make<ShapeOp>(n.b().getI64Type(), x, /*start=*/0, /*end=*/IntegerAttr());
+  Value rows = reshape(n, n.cast(x, wide), n.ints({0, 0, -1}));
+  auto mean = [&](Value v) { return n.make<MeanOp>(wide, v, ArrayRef<int64_t>{2}, /*keepdims=*/true, /*allAxes=*/false); };
+  auto ofChannels = [&](unsigned i) { return unsqueeze(n, n.cast(n.input(i), wide), {1}); };
+  Value deviation = n.make<SubOp>(wide, rows, mean(rows));
+  Value variance = mean(n.make<MulOp>(wide, deviation, deviation));
+  Value inverse = n.make<ReciprocalOp>(wide, n.make<SqrtOp>(wide, n.make<AddOp>(wide, variance, n.scalar(epsilon, wide))));
+  Value result = n.make<AddOp>(wide, n.make<MulOp>(wide, n.make<MulOp>(wide, deviation, inverse), ofChannels(1)), ofChannels(2));
+  n.setOutput(0, reshape(n, n.cast(result, type), dims, /*allowzero=*/true));
+}
+
 void addVisionOps(OpTable &t) {
   t.add("Conv", 1, conv);
   t.add("ConvTranspose", 1, convTranspose);
   t.add("Resize", 10, resize);
   t.add("Upsample", 7, upsample);
+  t.add("LpPool", 2, lpPool);
+  t.add("LRN", 1, localResponseNormalization);
+  t.add("InstanceNormalization", 6, instanceNormalization);
   t.add("MaxPool", 1, maxPool);
   t.add("AveragePool", 1, averagePool);
   t.add("GlobalAveragePool", 1, [](NodeReader &n) { globalPool(n, PoolKind::Average); });

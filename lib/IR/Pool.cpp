@@ -86,9 +86,9 @@ static Value lowerChannelsLast(PoolOp op, LowerContext &context) {
   OpBuilder &b = context.b();
   RankedTensorType type = context.resultType();
   Type element = type.getElementType(), storage = storageType(type).getElementType();
-  bool isAverage = op.getKind() == PoolKind::Average;
-  Type accumulator = isAverage && (element.isF16() || element.isBF16()) ? Type(b.getF32Type()) : storage;
-  TypedAttr start = isAverage ? cast<TypedAttr>(b.getZeroAttr(accumulator)) : neutralElement(b, ReduceKind::Max, accumulator, element.isUnsignedInteger());
+  bool isAverage = op.getKind() == PoolKind::Average, isSum = op.getKind() != PoolKind::Max;
+  Type accumulator = isSum && (element.isF16() || element.isBF16()) ? Type(b.getF32Type()) : storage;
+  TypedAttr start = isSum ? cast<TypedAttr>(b.getZeroAttr(accumulator)) : neutralElement(b, ReduceKind::Max, accumulator, element.isUnsignedInteger());
   SmallVector<Value> begins, ends;
   for (auto [begin, end] : llvm::zip_equal(op.getResolvedPads()->getAsRange<DimExpr>(), op.getResolvedEnds()->getAsRange<DimExpr>())) {
     begins.push_back(context.dim(begin));
@@ -107,7 +107,7 @@ static Value lowerChannelsLast(PoolOp op, LowerContext &context) {
   ScalarBuilder scalars(b, loc);
   Type as = accumulator == storage ? element : accumulator;
   Scalar soFar = scalars.wrap(step->getArgument(0), as), next = scalars.wrap(cell, as);
-  KernelYieldOp::create(b, loc, (isAverage ? soFar + next : max(soFar, next)).getValue());
+  KernelYieldOp::create(b, loc, (isSum ? soFar + next : max(soFar, next)).getValue());
   return kernel.getResult();
 }
 
@@ -128,10 +128,10 @@ FailureOr<SmallVector<Value>> PoolOp::lower(LowerContext &context) {
   }
   RankedTensorType type = context.resultType();
   Type element = type.getElementType(), storage = storageType(type).getElementType();
-  bool isHalf = element.isF16() || element.isBF16(), isAverage = getKind() == PoolKind::Average;
-  Type accumulator = isHalf && isAverage ? Type(context.b().getF32Type()) : storage;
+  bool isHalf = element.isF16() || element.isBF16(), isSum = getKind() != PoolKind::Max;
+  Type accumulator = isHalf && isSum ? Type(context.b().getF32Type()) : storage;
   auto pool = [&](OpBuilder &b, ValueRange indices) -> Value {
-    TypedAttr neutral = isAverage ? b.getZeroAttr(accumulator) : neutralElement(b, ReduceKind::Max, accumulator, element.isUnsignedInteger());
+    TypedAttr neutral = isSum ? b.getZeroAttr(accumulator) : neutralElement(b, ReduceKind::Max, accumulator, element.isUnsignedInteger());
     Value start = arith::ConstantOp::create(b, loc, neutral);
     Value result = loopOverWindow(b, loc, kernel, sizes, indices.drop_front(2), getStrides(), getDilations(), begins, start,
                                   [&](OpBuilder &inner, ValueRange, ValueRange at, Value isInside, ValueRange carried) {
@@ -146,17 +146,18 @@ FailureOr<SmallVector<Value>> PoolOp::lower(LowerContext &context) {
                                           ScalarBuilder scalars(then, loc);
                                           Type as = accumulator == storage ? element : accumulator;
                                           Scalar a = scalars.wrap(carried[0], as), c = scalars.wrap(v, as);
-                                          scf::YieldOp::create(then, loc, (isAverage ? a + c : max(a, c)).getValue());
+                                          scf::YieldOp::create(then, loc, (isSum ? a + c : max(a, c)).getValue());
                                         },
                                         [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, carried[0]); });
                                     return SmallVector<Value>(more.getResults());
                                   })[0];
-    if (!isAverage)
-      return result;
+    auto rounded = [&](Value v) { return accumulator == storage ? v : Value(arith::TruncFOp::create(b, loc, storage, v)); };
+    if (getKind() != PoolKind::Average)
+      return rounded(result);
     Value count = cellsOfWindow(b, loc, *this, indices.drop_front(2), sizes, begins, ends);
     Value divisor = arith::UIToFPOp::create(b, loc, accumulator, arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
     result = arith::DivFOp::create(b, loc, result, divisor);
-    return accumulator == storage ? result : Value(arith::TruncFOp::create(b, loc, storage, result));
+    return rounded(result);
   };
   return SmallVector<Value>{context.generate(type, pool)};
 }

@@ -29,7 +29,7 @@ void DlcDialect::addResizeOps() {
 //===----------------------------------------------------------------------===//
 
 Form ResizeOp::form() { return Form::Expand; }
-bool ResizeOp::readsData(unsigned operand) { return operand == 0; }
+bool ResizeOp::readsData(unsigned operand) { return operand == 0 || (getScales() && getOperand(operand) == getScales()); }
 
 /// The elements of a constant of floats.
 static std::optional<SmallVector<double>> constantFloats(Attribute value) {
@@ -65,7 +65,7 @@ LogicalResult ResizeOp::shape(ShapeContext &context) {
     return context.emitError() << "keep_aspect_ratio_policy is '" << getPolicy() << "'; it can be stretch, not_larger and not_smaller";
   if (getAntialias() && getMode() == "nearest")
     return context.emitError() << "antialias has no meaning for mode nearest";
-  if (static_cast<bool>(getScales()) == static_cast<bool>(getSizes()))
+  if (!getScales() && !getSizes())
     return context.emitError() << "it needs either scales or sizes";
   MLIRContext *c = getContext();
   SmallVector<DimExpr> x = context.dims(0), dims(x);
@@ -84,7 +84,12 @@ LogicalResult ResizeOp::shape(ShapeContext &context) {
       return success();
     return context.emitError() << what << " has " << count << " entries for " << axes.size() << " axes";
   };
-  if (getScales()) {
+  auto isKnown = [](const DimValue &v) { return static_cast<bool>(v); };
+  SmallVector<DimValue> fractions = getScales() ? context.numbers(given) : SmallVector<DimValue>();
+  if (fractions.empty() || !llvm::all_of(fractions, isKnown))
+    fractions.clear();
+  bool isByScales = getScales() && (!getSizes() || context.constant(given) || !fractions.empty());
+  if (isByScales) {
     if (auto numbers = constantFloats(context.constant(given))) {
       if (failed(hasLength(numbers->size(), "scales")))
         return failure();
@@ -95,8 +100,7 @@ LogicalResult ResizeOp::shape(ShapeContext &context) {
         dims[axis] = scaledFloorDims(x[axis], scale);
       }
     } else {
-      SmallVector<DimValue> fractions = context.numbers(given);
-      if (fractions.empty() || !llvm::all_of(fractions, [](const DimValue &v) { return static_cast<bool>(v); }))
+      if (fractions.empty())
         return context.emitError() << "its scales are known only when the model runs, which dlc does not support; give sizes, or constant scales";
       if (failed(hasLength(fractions.size(), "scales")))
         return failure();
@@ -104,7 +108,7 @@ LogicalResult ResizeOp::shape(ShapeContext &context) {
         dims[axis] = floorDivDims(mulDims(x[axis], scale.numerator), constantDim(c, scale.denominator));
     }
   } else {
-    FailureOr<SmallVector<DimExpr>> sizes = context.sizes(given, "sizes");
+    FailureOr<SmallVector<DimExpr>> sizes = context.sizes(given + (getScales() ? 1 : 0), "sizes");
     if (failed(sizes) || failed(hasLength(sizes->size(), "sizes")))
       return failure();
     for (auto [axis, size] : llvm::zip_equal(axes, *sizes))
@@ -158,16 +162,18 @@ LogicalResult ResizeOp::expand(RewriterBase &rewriter) {
   if (crops)
     if (auto constant = getRoi().getDefiningOp<ConstantOp>())
       roi = *constantFloats(constant.getValue());
-  Value value = getX();
+  Value value = getX(), late = getScales();
+  if (!late || late.getDefiningOp<ConstantOp>() || !getSizes())
+    late = Value();
   for (auto [i, given] : llvm::enumerate(axes)) {
     int64_t axis = given < 0 ? given + rank : given;
     SmallVector<DimExpr> dims = dimsOf(value.getType());
     auto size = cast<DimExpr>((*getResolvedSizes())[axis]);
     double scale = (*getResolvedScales())[axis], begin = crops ? roi[i] : 0, end = crops ? roi[i + axes.size()] : 1;
-    if (size == dims[axis] && (scale == 0 || scale == 1) && begin == 0 && end == 1)
+    if (size == dims[axis] && ((scale == 0 && !late) || scale == 1) && begin == 0 && end == 1)
       continue;
     dims[axis] = size;
-    value = ResampleOp::create(rewriter, getLoc(), tensorType(dims, type.getElementType()), value, axis, size, APFloat(scale), APFloat(begin), APFloat(end),
+    value = ResampleOp::create(rewriter, getLoc(), tensorType(dims, type.getElementType()), value, scale == 0 ? late : Value(), i, axis, size, APFloat(scale), APFloat(begin), APFloat(end),
                                getMode(), getCoordinates(), getNearest(), getCubic(), getExtrapolation(), getExcludeOutside(), getAntialias());
   }
   rewriter.replaceOp(*this, value);
@@ -240,7 +246,12 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
       return Number{&b, loc, arith::SIToFPOp::create(b, loc, b.getF64Type(), arith::IndexCastOp::create(b, loc, b.getI64Type(), index))};
     };
     Number i = numberOf(indices[getAxis()]), n = numberOf(inSize), out = numberOf(outSize);
-    Number scale = given != 0 ? i.constant(given) : out / n, width = given != 0 ? n * scale : out; // the size before it is rounded
+    Number scale = given != 0 ? i.constant(given) : out / n;
+    if (getScales()) {
+      Value element = tensor::ExtractOp::create(b, loc, context.operand(1), ValueRange{arith::ConstantIndexOp::create(b, loc, getScaleOf())});
+      scale = i.with(element.getType().isF64() ? element : Value(arith::ExtFOp::create(b, loc, b.getF64Type(), element)));
+    }
+    Number width = given != 0 || getScales() ? n * scale : out; // the size before it is rounded
     Number one = i.constant(1), x = i;
     Value isSingle = isEqual(width, one);
     if (coordinates == "align_corners") {

@@ -73,6 +73,37 @@ class Model:
         return None
 
 
+class Chain:
+    """`count` convolutions one after the other, each of `channels` to as many, without a bias: one alone would be as much moving channels to
+    their place as computing."""
+
+    tolerance = 1e-4
+
+    def __init__(self, name, channels, size, kernel, groups=1, count=8):
+        self.name, self.channels, self.size, self.kernel, self.groups, self.count = name, channels, size, kernel, groups, count
+        self.flops = 2 * count * size * size * channels * (channels // groups) * kernel * kernel
+
+    def inputs(self):
+        return {"X": seeded(1, self.channels, self.size, self.size)}
+
+    def model(self, folder):
+        value = lambda name: helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, self.channels, self.size, self.size])
+        nodes, weights = [], []
+        for i in range(self.count):
+            shape = self.channels, self.channels // self.groups, self.kernel, self.kernel
+            w = np.random.default_rng([i, *shape]).standard_normal(shape, dtype=np.float32) / np.float32(np.prod(shape[1:])) ** np.float32(0.5)
+            weights.append(numpy_helper.from_array(w, f"W{i}"))
+            nodes.append(helper.make_node("Conv", ["X" if i == 0 else f"T{i}", f"W{i}"], ["Y" if i + 1 == self.count else f"T{i + 1}"],
+                                          pads=[self.kernel // 2] * 4, group=self.groups))
+        graph = helper.make_graph(nodes, self.name, [value("X")], [value("Y")], weights)
+        path = folder / f"{self.name}.onnx"
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9), path)
+        return path
+
+    def wanted(self, inputs):
+        return None
+
+
 MATMULS = [
     MatMul(1024, 1024, 1024),
     MatMul(128, 768, 3072),
@@ -81,6 +112,11 @@ MATMULS = [
     MatMul(7, 768, 3072),
     MatMul(129, 768, 3072),
     MatMul(1, 2048, 1000),
+]
+
+CHAINS = [
+    Chain("conv_3x3_64_56", 64, 56, 3),
+    Chain("depthwise_3x3_64_112", 64, 112, 3, groups=64),
 ]
 
 MODELS = [
@@ -92,9 +128,18 @@ MODELS = [
     Model("smollm2_decode_p128", "smollm2", smollm.a_run, 1, 128, tolerance=1e-3),
     Model("smollm2_prefill_s64", "smollm2", smollm.a_run, 64, 0, tolerance=1e-3),
     Model("ppocr4_rec_w320", "ppocr4_rec", lambda: {"x": seeded(1, 3, 48, 320)}),
+    Model("ppocr4_det_640", "ppocr4_det", lambda: {"x": seeded(1, 3, 640, 640)}),
+    Model("ppocr_cls_w192", "ppocr_cls", lambda: {"x": seeded(1, 3, 48, 192)}),
+    Model("ddddocr_det", "ddddocr_det", lambda: {"images": 255 * np.random.default_rng(7).random((1, 3, 416, 416), dtype=np.float32)}),
+    Model("basic_pitch", "basic_pitch", lambda: {"serving_default_input_2:0": np.float32(0.1) * seeded(1, 43844, 1)}),
+    Model("resnet50", "resnet50", lambda: {"gpu_0/data_0": seeded(1, 3, 224, 224)}),
+    Model("squeezenet", "squeezenet", lambda: {"data_0": seeded(1, 3, 224, 224)}),
+    Model("densenet121", "densenet121", lambda: {"data_0": seeded(1, 3, 224, 224)}),
+    Model("shufflenet", "shufflenet", lambda: {"gpu_0/data_0": seeded(1, 3, 224, 224)}),
+    Model("vgg19", "vgg19", lambda: {"data_0": seeded(1, 3, 224, 224)}),
 ]
 
 # What --self-test runs.
 TINY = MatMul(3, 5, 7)
 
-CASES = MATMULS + MODELS
+CASES = MATMULS + CHAINS + MODELS

@@ -93,13 +93,18 @@ class Network:
         kernel, attributes = self.window()
         for name in ("dilations", "auto_pad"):  # the references differ from each other
             attributes.pop(name, None)
-        if "pads" in attributes:  # as wide behind as before: else the reference takes one for the other
-            attributes["pads"] = [min(p, k - 1) // 2 for p, k in zip(attributes["pads"], kernel)] * 2
-        if self.random.random() < 0.5:
+        if "pads" in attributes:  # as wide everywhere: the reference takes one for the other
+            attributes["pads"] = [min(attributes["pads"] + [(k - 1) // 2 for k in kernel])] * 2 * len(kernel)
+        kind = self.random.random()
+        if kind < 0.5:
             return self.g.MaxPool(x, kernel_shape=kernel, **attributes)
+        if kind < 0.6:
+            return self.g.LpPool(x, kernel_shape=kernel, p=self.pick(1, 2, 3), **attributes)
         return self.g.AveragePool(x, kernel_shape=kernel, count_include_pad=int("pads" in attributes and self.random.random() < 0.5), **attributes)
 
     def norm(self, x):
+        if self.random.random() < 0.3:
+            return self.g.InstanceNormalization(x, self.of_channels(x, True), self.of_channels(x))
         return self.g.BatchNormalization(x, self.of_channels(x, True), self.of_channels(x), self.of_channels(x), self.of_channels(x, True), epsilon=1e-5)
 
     def activation(self, x):

@@ -18,7 +18,8 @@ Graphs with If (branches.py) are run with each condition, and a small decoder wi
 Of the real models (zoo.py), MiniLM-L6 is compiled once and run at batch 1 and 3 and sequence 1, 7 and 128 with each variant; on 1 and on 2
 threads it gives the same bits. MiniLM-L6 as ONNX Runtime's optimizer writes it, and out of its fused operators (fused.py), gives the same as by
 itself; with --all SmolLM2 too. --all: SmolLM2-135M reads prompts and goes on from its cache, and what it says is known; with its cache as
-state, prefill and decode as two functions of one module, it says the same. And nothing is left
+state, prefill and decode as two functions of one module, it says the same. Networks of convolutions (IMAGES; more with --all) are run at several
+sizes from one module, with each variant. And nothing is left
 behind phase clean which only computes a shape; of SmolLM2 that is asked with --all too.
 
 Then attention in random forms (attention.py), and random graphs (random_graphs.py): 60 seeds, 1,000 with --all. Fused and unfused, the static and the symbolic form of each must give the same (bit for bit, but where sums
@@ -311,6 +312,66 @@ def test_minilm(bench):
                 raise Failed(f"{where}: 2 threads give other bits than 1: {driver.difference(again, got, 0, 0)}")
     if bench.dlcrt.Instance(module).target not in targets:
         raise Failed("by itself it takes a variant that cannot run here")
+
+
+def noise(*shape):
+    return np.random.default_rng(shape).standard_normal(shape, dtype=np.float32)
+
+
+def page(*shape):
+    """Black signs in lines on white. (Of noise a text detector makes something, but what differs in the last bits with each library.)"""
+    random = np.random.default_rng(shape)
+    batch, _, height, width = shape
+    ink = np.zeros((batch, 1, height, width), np.float32)
+    for image in ink[:, 0]:
+        for top in range(8, height - 24, 32):
+            for left in range(6, width - 14, 12):
+                if random.random() < 0.8:
+                    image[top : top + 16, left : left + 8] = np.kron(random.integers(0, 2, (8, 4)), np.ones((2, 2)))
+    return 1 - 2 * ink + np.float32(0.05) * noise(*shape)
+
+
+# Networks of convolutions: what they see, in the sizes that one module is run with.
+IMAGES = {
+    "squeezenet": (noise, [(1, 3, 224, 224)]),
+    "shufflenet": (noise, [(1, 3, 224, 224)]),
+    "ppocr4_det": (page, [(1, 3, 320, 224), (2, 3, 64, 96), (1, 3, 160, 160)]),
+    "ppocr_cls": (noise, [(1, 3, 48, 192), (3, 3, 48, 100)]),
+    "ddddocr_det": (noise, [(1, 3, 416, 416)]),
+    "basic_pitch": (noise, [(1, 43844, 1)]),
+}
+ALL_IMAGES = {
+    "resnet50": (noise, [(1, 3, 224, 224)]),
+    "densenet121": (noise, [(1, 3, 224, 224)]),
+    "vgg19": (noise, [(1, 3, 224, 224)]),
+    "ppocr4_rec": (noise, [(1, 3, 48, 320), (2, 3, 48, 100)]),
+}
+IMAGES_LIMIT = 1e-4  # of the largest number of each output
+
+
+def test_images(name, image, sizes):
+    """Each variant on one thread equals ONNX Runtime, and on two threads gives the same bits."""
+
+    def run(bench):
+        path = zoo.fetch(name)
+        module, session = bench.compile(path), onnxruntime_session(path)
+        (value,) = session.get_inputs()
+        for target in [variant.target for variant in module.variants if variant.reason is None]:
+            one, two = (bench.dlcrt.Instance(module, variant=target, threads=threads) for threads in (1, 2))
+            for size in sizes:
+                feed = {value.name: image(*size)}
+                for output, want in zip(session.get_outputs(), session.run(None, feed), strict=True):
+                    got, again = (instance.run(feed)[output.name] for instance in (one, two))
+                    where = f"{target}, input {list(size)}, output '{output.name}'"
+                    if got.shape != want.shape:
+                        raise Failed(f"{where}: dims {list(got.shape)}, not {list(want.shape)}")
+                    apart = float(np.max(np.abs(got.astype(np.float64) - want))) / float(np.max(np.abs(want)))
+                    if not apart <= IMAGES_LIMIT:
+                        raise Failed(f"{where}: {apart:.1e} of the largest number off")
+                    if not np.array_equal(got, again):
+                        raise Failed(f"{where}: 2 threads give other bits than 1: {driver.difference(again, got, 0, 0)}")
+
+    return run
 
 
 def optimized(path, folder):
@@ -744,7 +805,9 @@ def all_tests(options, variants):
     tests.append(("decoder, two functions of one module", test_functions))
     tests.append(("minilm_l6, each variant at all shapes", test_minilm))
     tests.append(("minilm_l6, fused", test_fused_minilm))
+    tests += [(f"{name}, each variant", test_images(name, *seen)) for name, seen in IMAGES.items()]
     if options.all:
+        tests += [(f"{name}, each variant", test_images(name, *seen)) for name, seen in ALL_IMAGES.items()]
         tests.append(("smollm2, its cache as state of two functions", test_smollm2_state))
         tests.append(("smollm2, prompts and what follows", test_smollm2))
         tests.append(("smollm2, fused", test_fused_smollm2))

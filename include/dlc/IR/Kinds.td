@@ -17,7 +17,7 @@ def Dlc_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines element
 def Dlc_ReduceKindAttr : EnumAttr<Dlc_Dialect, Dlc_ReduceKind, "reduce_kind">;
 
 def Dlc_PoolKind : I32EnumAttr<"PoolKind", "what pooling makes of a window", [
-    I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Average", 1, "average">]> {
+    I32EnumAttrCase<"Max", 0, "max">, I32EnumAttrCase<"Average", 1, "average">, I32EnumAttrCase<"Sum", 2, "sum">]> {
   let cppNamespace = "::dlc";
   let genSpecializedAttr = 0;
 }

@@ -9,7 +9,7 @@
 include "dlc/IR/Kinds.td"
 
 def Dlc_PoolOp : Dlc_Op<"pool", ["form", "role", "lower", "precision"], [Pure]> {
-  let summary = "Largest element or average of each window, as ONNX MaxPool and AveragePool";
+  let summary = "Largest element, average or sum of each window, as ONNX MaxPool and AveragePool";
   let description = [{
     Attributes as those of dlc.conv. With `ceilMode` a last window may end outside the padded axis, but not begin there. With
     `countPads` the cells of the padding count in an average; those that only the ceiling adds never do. With `channelsLast`, which

@@ -11,7 +11,8 @@ include "dlc/IR/Kinds.td"
 def Dlc_ResizeOp : Dlc_Op<"resize", ["form", "readsData", "expand"], [Pure, AttrSizedOperandSegments]> {
   let summary = "A tensor of other sizes, as ONNX Resize from opset 11 on; expands into a dlc.resample for each axis that changes";
   let description = [{
-    Sizes come from `scales` (one number for each of `axes`: how much longer they get) or from `sizes`. `policy` is `stretch`, `not_larger` or
+    Sizes come from `scales` (one number for each of `axes`: how much longer they get) or from `sizes`; where there are both, and scales are known only
+    when a run has them, `sizes` says what they come to. `policy` is `stretch`, `not_larger` or
     `not_smaller`. `roi` (begins, then ends, as parts of each axis) counts with `tf_crop_and_resize` only. infer-shapes writes the sizes of all
     axes into `resolvedSizes`, and scales that are constants into `resolvedScales` (0: it follows from the sizes).
   }];
@@ -27,8 +28,8 @@ def Dlc_ResizeOp : Dlc_Op<"resize", ["form", "readsData", "expand"], [Pure, Attr
 
 def Dlc_ResampleOp : Dlc_Op<"resample", ["form", "role", "lower", "cost"], [Pure]> {
   let summary = "An axis with another number of entries, each of which is made of near ones; see dlc.resize";
-  let description = [{ `scale` 0: the quotient of the sizes. `begin` and `end`: the part of the axis that `tf_crop_and_resize` takes. }];
-  let arguments = (ins AnyTensor:$x, I64Attr:$axis, Dlc_DimExprAttr:$size, F64Attr:$scale, F64Attr:$begin, F64Attr:$end, StrAttr:$mode,
+  let description = [{ `scale` 0: element `scaleOf` of `scales` if there is one, else the quotient of the sizes. `begin` and `end`: the part of the axis that `tf_crop_and_resize` takes. }];
+  let arguments = (ins AnyTensor:$x, Optional<AnyTensor>:$scales, I64Attr:$scaleOf, I64Attr:$axis, Dlc_DimExprAttr:$size, F64Attr:$scale, F64Attr:$begin, F64Attr:$end, StrAttr:$mode,
                        StrAttr:$coordinates, StrAttr:$nearest, F32Attr:$cubic, F32Attr:$extrapolation, BoolAttr:$excludeOutside,
                        BoolAttr:$antialias);
   let results = (outs AnyTensor:$result);
