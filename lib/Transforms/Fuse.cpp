@@ -120,7 +120,7 @@ bool isReadByElements(Operation *op) {
 /// Marks ops that only rename elements, and element-wise ops between such, to be computed where they are read; each for one reader. So
 /// slices, concatenations and transposes of rows (rotary embeddings are made of them) need no memory of their own.
 void inlineRemaps(Block &block) {
-  constexpr unsigned kMost = 24;
+  constexpr unsigned kMost = 16;
   DenseMap<Operation *, unsigned> sizes; // of what is computed with the op
   for (Operation &op : block) {
     auto dlcOp = dyn_cast<DlcOp>(op);
