@@ -83,4 +83,28 @@ Value maskOf(OpBuilder &b, Location loc, Value count, int64_t lanes) {
   return vector::CreateMaskOp::create(b, loc, VectorType::get(lanes, b.getI1Type()), count);
 }
 
+SmallVector<Value> evaluate(OpBuilder &b, linalg::GenericOp op, ArrayRef<Value> arguments, function_ref<Value(unsigned)> index,
+                            SmallVectorImpl<Operation *> *cloned) {
+  auto yield = cast<linalg::YieldOp>(op.getBody()->getTerminator());
+  if (BodyEvaluator::isElementwise(op)) {
+    BodyEvaluator body(b, op);
+    for (auto [i, argument] : llvm::enumerate(arguments))
+      body.setArgument(i, argument);
+    body.run();
+    return llvm::map_to_vector(yield.getOperands(), [&](Value v) { return body.lookup(v); });
+  }
+  IRMapping map;
+  map.map(op.getBody()->getArguments().take_front(arguments.size()), arguments);
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    if (auto own = dyn_cast<linalg::IndexOp>(inner)) {
+      map.map(own.getResult(), index(own.getDim()));
+      continue;
+    }
+    Operation *clone = b.clone(inner, map);
+    if (cloned)
+      cloned->push_back(clone);
+  }
+  return llvm::map_to_vector(yield.getOperands(), [&](Value v) { return map.lookupOrDefault(v); });
+}
+
 } // namespace dlc::cpu

@@ -53,6 +53,11 @@ mlir::Value writeLanes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value
 /// The mask of the first `count` lanes.
 mlir::Value maskOf(mlir::OpBuilder &b, mlir::Location loc, mlir::Value count, int64_t lanes);
 
+/// What the body of an all-parallel linalg.generic yields for one element, or for vectors of them where it is element-wise: `arguments` are those of its
+/// inputs, `index` gives the element's place along a loop. Ops that are no vector's go into `cloned` if it is given.
+llvm::SmallVector<mlir::Value> evaluate(mlir::OpBuilder &b, mlir::linalg::GenericOp op, llvm::ArrayRef<mlir::Value> arguments,
+                                        llvm::function_ref<mlir::Value(unsigned)> index, llvm::SmallVectorImpl<mlir::Operation *> *cloned = nullptr);
+
 } // namespace dlc::cpu
 
 #endif

@@ -512,27 +512,9 @@ private:
         Value known = values.lookup(input->get());
         arguments.push_back(known ? known : readOperand(input->get(), e.getMatchingIndexingMap(input), absolute, lanes, mask));
       }
-      auto yield = cast<linalg::YieldOp>(e.getBody()->getTerminator());
-      if (BodyEvaluator::isElementwise(e)) {
-        BodyEvaluator body(rewriter, e);
-        for (auto [i, argument] : llvm::enumerate(arguments))
-          body.setArgument(i, argument);
-        body.run();
-        for (auto [result, value] : llvm::zip_equal(e.getResults(), yield.getOperands()))
-          values[result] = body.lookup(value);
-        continue;
-      }
-      IRMapping map;
-      for (auto [i, argument] : llvm::enumerate(arguments))
-        map.map(e.getBody()->getArgument(i), argument);
-      for (Operation &inner : e.getBody()->without_terminator()) {
-        if (auto index = dyn_cast<linalg::IndexOp>(inner))
-          map.map(index.getResult(), absolute[index.getDim()]);
-        else
-          rewriter.clone(inner, map);
-      }
-      for (auto [result, value] : llvm::zip_equal(e.getResults(), yield.getOperands()))
-        values[result] = map.lookupOrDefault(value);
+      SmallVector<Value> made = evaluate(rewriter, e, arguments, [&](unsigned loop) { return absolute[loop]; });
+      for (auto [result, value] : llvm::zip_equal(e.getResults(), made))
+        values[result] = value;
     }
     for (auto [i, value] : llvm::enumerate(returned)) {
       Value result = values.lookup(value);

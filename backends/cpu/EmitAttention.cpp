@@ -574,18 +574,8 @@ struct EmitAttention : PassWrapper<EmitAttention, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    auto target = targetOf(getOperation());
-    if (failed(target))
-      return signalPassFailure();
-    IRRewriter rewriter(&getContext());
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      auto ops = func.getBody().front().getOps<KernelAttentionOp>();
-      if (ops.empty() || !llvm::hasSingleElement(ops))
-        continue;
-      AttentionEmitter emitter(rewriter, func, *ops.begin(), *target);
-      if (emitter.canEmit())
-        emitter.emit();
-    }
+    if (failed(emitKernels<KernelAttentionOp, AttentionEmitter>(getOperation())))
+      signalPassFailure();
   }
 };
 

@@ -32,7 +32,7 @@ namespace {
 class ConvolutionEmitter final : WindowNest {
 public:
   ConvolutionEmitter(RewriterBase &rewriter, func::FuncOp func, KernelConvOp op, const Target &target)
-      : WindowNest(rewriter, func, op), op(op), x(op.getX()), w(op.getW()), tile(registerTile(32, target)) {
+      : WindowNest(rewriter, func, op), op(op), x(op.getX()), w(op.getW()) {
     element = cast<RankedTensorType>(op.getInit().getType()).getElementType();
     bool isHalf = element.isF16() || element.isBF16();
     accumulator = isHalf ? Type(rewriter.getF32Type()) : element;
@@ -85,7 +85,7 @@ public:
     each(index(0), index(groups * channels), 1, [&](Value c) {
       store(arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element)), zeros, {c});
     });
-    inner = number(1);
+    Value inner = number(1);
     for (unsigned d = 2; d + 1 < rank; ++d)
       inner = times(inner, extents[d]);
     Value first = times(from[1], inner), rows = times(counts[1], inner);
@@ -152,14 +152,11 @@ private:
     each(index(0), block.count, tile.rows, [&](Value begin) {
       Value at = asValue(fold(rewriter.getAffineSymbolExpr(0).floorDiv(tile.rows), {begin}));
       each(index(0), index(tile.rows), 1, [&](Value i) {
-        Value left = rowAt(begin, i);
-        SmallVector<Value> starts(rank - 2);
-        for (unsigned d = rank - 2; d-- > 0;) {
-          Value own = d ? Value(arith::RemUIOp::create(rewriter, loc, left, extents[d + 1])) : left;
-          if (d)
-            left = arith::DivUIOp::create(rewriter, loc, left, extents[d + 1]);
-          Value scaled = asValue(fold(rewriter.getAffineSymbolExpr(0) * op.getStrides()[d], {own}));
-          starts[d] = arith::SubIOp::create(rewriter, loc, scaled, op.getBegins()[d]);
+        Place place = placeOf(plus(block.first, positionAt(begin, i)), zero);
+        SmallVector<Value> starts;
+        for (unsigned d = 0; d < rank - 2; ++d) {
+          Value scaled = asValue(fold(rewriter.getAffineSymbolExpr(0) * op.getStrides()[d], {spatial(place, d)}));
+          starts.push_back(arith::SubIOp::create(rewriter, loc, scaled, op.getBegins()[d]));
         }
         std::function<void(unsigned, Value, Value, Value)> cell = [&](unsigned d, Value cellNumber, Value place, Value isInside) {
           if (d == rank - 2) {
@@ -183,8 +180,8 @@ private:
     });
   }
 
-  /// The position that is row `i` of the register tile from `begin` on.
-  Value rowAt(Value begin, Value i) { return plus(block.first, smaller(plus(begin, i), minus(block.count, index(1)))); }
+  /// The block's position that is row `i` of the register tile from `begin` on.
+  Value positionAt(Value begin, Value i) { return asValue(smaller(plus(begin, i), minus(block.count, index(1)))); }
 
   void emitGroup(Value group) {
     Value begin = from.back(), end = groups == 1 ? plus(begin, counts.back()) : number(filters);
@@ -221,10 +218,10 @@ private:
           if (separate)
             store(sums[i * vectors + v], buffer, {number(i), number(v * tile.vector)});
           else
-            writeResults(sums[i * vectors + v], placeOf(rowAt(begin, number(i)), plus(channel, v * tile.vector)), tile.vector, maskAt(v));
+            writeResults(sums[i * vectors + v], placeOf(plus(block.first, positionAt(begin, number(i))), plus(channel, v * tile.vector)), tile.vector, maskAt(v));
         }
       if (separate)
-        each(index(0), index(tile.rows), 1, [&](Value i) { emitEpilogue(i, asValue(smaller(plus(begin, i), minus(block.count, index(1)))), channel, count, vectors, mask); });
+        each(index(0), index(tile.rows), 1, [&](Value i) { emitEpilogue(i, positionAt(begin, i), channel, count, vectors, mask); });
     });
   }
 
@@ -359,7 +356,7 @@ private:
   int64_t groups = 1, channels = 1, filters = 1, cells = 1, chunk = kChunk;
   bool separate = false, inPieces = false;
   int64_t pieceCells = 1, pieceChannels = 1;
-  Value weights, table, zeros, buffer, inner;
+  Value weights, table, zeros, buffer;
   struct {
     Value batch, first, count;
   } block; // positions that the table has
@@ -374,18 +371,8 @@ struct EmitConvolutions : PassWrapper<EmitConvolutions, OperationPass<ModuleOp>>
   }
 
   void runOnOperation() final {
-    auto target = targetOf(getOperation());
-    if (failed(target))
-      return signalPassFailure();
-    IRRewriter rewriter(&getContext());
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      auto ops = func.getBody().front().getOps<KernelConvOp>();
-      if (ops.empty() || !llvm::hasSingleElement(ops))
-        continue;
-      ConvolutionEmitter emitter(rewriter, func, *ops.begin(), *target);
-      if (emitter.canEmit())
-        emitter.emit();
-    }
+    if (failed(emitKernels<KernelConvOp, ConvolutionEmitter>(getOperation())))
+      signalPassFailure();
   }
 };
 

@@ -258,18 +258,8 @@ struct EmitWindows : PassWrapper<EmitWindows, OperationPass<ModuleOp>> {
   }
 
   void runOnOperation() final {
-    auto target = targetOf(getOperation());
-    if (failed(target))
-      return signalPassFailure();
-    IRRewriter rewriter(&getContext());
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      auto ops = func.getBody().front().getOps<KernelWindowOp>();
-      if (ops.empty() || !llvm::hasSingleElement(ops))
-        continue;
-      WindowEmitter emitter(rewriter, func, *ops.begin(), *target);
-      if (emitter.canEmit())
-        emitter.emit();
-    }
+    if (failed(emitKernels<KernelWindowOp, WindowEmitter>(getOperation())))
+      signalPassFailure();
   }
 };
 

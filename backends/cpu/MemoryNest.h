@@ -65,6 +65,23 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> memories;
 };
 
+/// Writes the kernels of a code module that hold one OpTy, where the emitter can.
+template <typename OpTy, typename Emitter> llvm::LogicalResult emitKernels(mlir::ModuleOp code) {
+  auto target = targetOf(code);
+  if (failed(target))
+    return llvm::failure();
+  mlir::IRRewriter rewriter(code.getContext());
+  for (auto func : code.getOps<mlir::func::FuncOp>()) {
+    auto ops = func.getBody().front().getOps<OpTy>();
+    if (ops.empty() || !llvm::hasSingleElement(ops))
+      continue;
+    Emitter emitter(rewriter, func, *ops.begin(), *target);
+    if (emitter.canEmit())
+      emitter.emit();
+  }
+  return llvm::success();
+}
+
 } // namespace dlc::cpu
 
 #endif

@@ -98,6 +98,10 @@ Value WindowNest::spatial(Place &place, unsigned axis) {
   return place.spatial[axis];
 }
 
+Value WindowNest::indexOf(Place &place, unsigned loop) {
+  return loop == 0 ? place.batch : loop == rank - 1 ? place.channel : spatial(place, loop - 1);
+}
+
 Value WindowNest::read(Value tensor, AffineMap map, Place &place, int64_t lanes, Value mask) {
   Value memory = flat.lookup(tensor);
   SmallVector<Value> where;
@@ -107,8 +111,7 @@ Value WindowNest::read(Value tensor, AffineMap map, Place &place, int64_t lanes,
     memory = memoryOf(tensor);
     for (AffineExpr e : map.getResults()) {
       auto dim = dyn_cast<AffineDimExpr>(e);
-      unsigned loop = dim ? dim.getPosition() : 0;
-      where.push_back(!dim ? zero : loop == 0 ? place.batch : loop == rank - 1 ? place.channel : spatial(place, loop - 1));
+      where.push_back(dim ? indexOf(place, dim.getPosition()) : zero);
     }
   }
   bool isAlong = map.isFunctionOfDim(rank - 1);
@@ -123,38 +126,20 @@ void WindowNest::writeResults(Value value, Place place, int64_t lanes, Value mas
       Value known = values.lookup(input->get());
       arguments.push_back(known ? known : read(input->get(), e.getMatchingIndexingMap(input), place, lanes, mask));
     }
-    auto yield = cast<linalg::YieldOp>(e.getBody()->getTerminator());
-    if (BodyEvaluator::isElementwise(e)) {
-      BodyEvaluator body(rewriter, e);
-      for (auto [i, argument] : llvm::enumerate(arguments))
-        body.setArgument(i, argument);
-      body.run();
-      for (auto [result, own] : llvm::zip_equal(e.getResults(), yield.getOperands()))
-        values[result] = body.lookup(own);
-      continue;
-    }
-    IRMapping map;
-    map.map(e.getBody()->getArguments().take_front(arguments.size()), arguments);
+    SmallVector<Operation *> cloned;
+    SmallVector<Value> made = evaluate(rewriter, e, arguments, [&](unsigned loop) { return indexOf(place, loop); }, &cloned);
     SmallVector<tensor::ExtractOp> extracts;
-    for (Operation &inner : e.getBody()->without_terminator()) {
-      if (auto index = dyn_cast<linalg::IndexOp>(inner)) {
-        unsigned loop = index.getDim();
-        map.map(index.getResult(), loop == 0 ? place.batch : loop == rank - 1 ? place.channel : spatial(place, loop - 1));
-        continue;
-      }
-      rewriter.clone(inner, map)->walk([&](tensor::ExtractOp extract) { extracts.push_back(extract); });
-    }
+    for (Operation *clone : cloned)
+      clone->walk([&](tensor::ExtractOp extract) { extracts.push_back(extract); });
     for (tensor::ExtractOp extract : extracts) {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPoint(extract);
       Value element = memref::LoadOp::create(rewriter, loc, memoryOf(extract.getTensor()), extract.getIndices());
-      for (auto entry : map.getValueMap())
-        if (entry.second == extract.getResult())
-          map.map(entry.first, element);
+      llvm::replace(made, Value(extract.getResult()), element);
       rewriter.replaceOp(extract, element);
     }
-    for (auto [result, own] : llvm::zip_equal(e.getResults(), yield.getOperands()))
-      values[result] = map.lookupOrDefault(own);
+    for (auto [result, own] : llvm::zip_equal(e.getResults(), made))
+      values[result] = own;
   }
   for (auto [i, result] : llvm::enumerate(returned)) {
     Value own = values.lookup(result);

@@ -32,6 +32,8 @@ protected:
     llvm::SmallVector<mlir::Value> spatial;
     mlir::Value channel;
   };
+  /// The index along a spatial axis; worked out of `flat` where there is only that.
+  mlir::Value spatial(Place &place, unsigned axis);
   /// The root's results `value` (a vector along channels, or one) go through the ops behind it, and out.
   void writeResults(mlir::Value value, Place place, int64_t lanes, mlir::Value mask = {});
 
@@ -44,7 +46,7 @@ protected:
 
 private:
   mlir::Value read(mlir::Value tensor, mlir::AffineMap map, Place &place, int64_t lanes, mlir::Value mask);
-  mlir::Value spatial(Place &place, unsigned axis);
+  mlir::Value indexOf(Place &place, unsigned loop);
   /// The memory of a tensor of the result's dims as [batch, spatial, channels].
   mlir::Value flatMemory(mlir::Value tensor);
 

@@ -34,22 +34,21 @@ static void conv(NodeReader &n) {
                                 n.findString("auto_pad").value_or("NOTSET"), n.getInt("group", 1), /*channelsLast=*/false, ArrayAttr()));
 }
 
-static Value pool(NodeReader &n, PoolKind kind, bool countPads) {
+static Value pool(NodeReader &n, Value x, PoolKind kind, bool countPads) {
   std::optional<SmallVector<int64_t>> kernel = n.findInts("kernel_shape");
   if (!kernel && !n.failed())
     n.fail("its attribute 'kernel_shape' is missing");
-  Value x = n.input(0);
-  return n.make<PoolOp>(n.elementType(0), x, kind, kernel.value_or(SmallVector<int64_t>()), intsOrNone(n, "strides"), intsOrNone(n, "dilations"),
+  return n.make<PoolOp>(NodeReader::elementTypeOf(x), x, kind, kernel.value_or(SmallVector<int64_t>()), intsOrNone(n, "strides"), intsOrNone(n, "dilations"),
                         intsOrNone(n, "pads"), n.findString("auto_pad").value_or("NOTSET"), n.getFlag("ceil_mode", false), countPads,
                         /*channelsLast=*/false, ArrayAttr(), ArrayAttr());
 }
 
 static void maxPool(NodeReader &n) {
   n.ignore("storage_order"); // of the indices
-  n.setOutput(0, pool(n, PoolKind::Max, false));
+  n.setOutput(0, pool(n, n.input(0), PoolKind::Max, false));
 }
 
-static void averagePool(NodeReader &n) { n.setOutput(0, pool(n, PoolKind::Average, n.getFlag("count_include_pad", false))); }
+static void averagePool(NodeReader &n) { n.setOutput(0, pool(n, n.input(0), PoolKind::Average, n.getFlag("count_include_pad", false))); }
 
 static void globalPool(NodeReader &n, PoolKind kind) { n.setOutput(0, n.make<GlobalPoolOp>(n.elementType(0), n.input(0), kind)); }
 
@@ -162,14 +161,8 @@ static void lpPool(NodeReader &n) {
   int64_t p = n.getInt("p", 2);
   if (p < 1)
     return n.fail("its attribute 'p' is " + Twine(p) + "; it must be positive");
-  std::optional<SmallVector<int64_t>> kernel = n.findInts("kernel_shape");
-  if (!kernel && !n.failed())
-    n.fail("its attribute 'kernel_shape' is missing");
   Type type = n.elementType(0), wide = typeOfSums(n, type);
-  Value x = absolute(n, n.cast(n.input(0), wide), p);
-  Value sums = n.make<PoolOp>(wide, x, PoolKind::Sum, kernel.value_or(SmallVector<int64_t>()), intsOrNone(n, "strides"), intsOrNone(n, "dilations"),
-                              intsOrNone(n, "pads"), n.findString("auto_pad").value_or("NOTSET"), n.getFlag("ceil_mode", false), /*countPads=*/false,
-                              /*channelsLast=*/false, ArrayAttr(), ArrayAttr());
+  Value sums = pool(n, absolute(n, n.cast(n.input(0), wide), p), PoolKind::Sum, /*countPads=*/false);
   n.setOutput(0, n.cast(root(n, sums, p), type));
 }
 

@@ -178,24 +178,8 @@ FailureOr<TilingResult> KernelWindowOp::getTiledImplementation(OpBuilder &b, Arr
 }
 
 Value cellsOfWindow(OpBuilder &b, Location loc, KernelWindowOp op, unsigned axis, Value window, Value size) {
-  auto number = [&](int64_t n) -> Value { return arith::ConstantIndexOp::create(b, loc, n); };
-  Value zero = number(0), kernel = number(op.getKernel()[axis]);
-  int64_t dilation = op.getDilations()[axis];
-  // First position of the window, counted from the axis; the range of positions that count is [low, high).
-  Value start = arith::SubIOp::create(b, loc, arith::MulIOp::create(b, loc, window, number(op.getStrides()[axis])), op.getBegins()[axis]);
-  Value low = zero, high = size;
-  if (!op.getEnds().empty()) {
-    low = arith::SubIOp::create(b, loc, zero, op.getBegins()[axis]);
-    high = arith::AddIOp::create(b, loc, high, op.getEnds()[axis]);
-  }
-  // Cells before a bound: ceil((bound - start) / dilation), within the window.
-  auto before = [&](Value bound) -> Value {
-    Value distance = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, bound, start), zero);
-    if (dilation > 1)
-      distance = arith::DivUIOp::create(b, loc, arith::AddIOp::create(b, loc, distance, number(dilation - 1)), number(dilation));
-    return arith::MinSIOp::create(b, loc, distance, kernel);
-  };
-  return arith::SubIOp::create(b, loc, before(high), before(low));
+  return countCells(b, loc, window, size, op.getKernel()[axis], op.getStrides()[axis], op.getDilations()[axis], op.getBegins()[axis],
+                    op.getEnds().empty() ? Value() : op.getEnds()[axis]);
 }
 
 FailureOr<SmallVector<Value>> KernelWindowOp::decompose(OpBuilder &b) {

@@ -55,31 +55,6 @@ LogicalResult PoolOp::shape(ShapeContext &context) {
   return success();
 }
 
-/// How many cells of the window an average divides by: those on the axis, or with `countPads` on the axis and its padding.
-static Value cellsOfWindow(OpBuilder &b, Location loc, PoolOp op, ValueRange windows, ValueRange sizes, ValueRange begins, ValueRange ends) {
-  Value count = arith::ConstantIndexOp::create(b, loc, 1), zero = arith::ConstantIndexOp::create(b, loc, 0);
-  for (size_t i = 0; i != windows.size(); ++i) {
-    int64_t stride = op.getStrides().empty() ? 1 : op.getStrides()[i], dilation = op.getDilations().empty() ? 1 : op.getDilations()[i];
-    Value one = arith::ConstantIndexOp::create(b, loc, 1), kernel = arith::ConstantIndexOp::create(b, loc, op.getKernel()[i]);
-    Value step = arith::ConstantIndexOp::create(b, loc, dilation);
-    // First position of the window, counted from the axis; the range of positions that count is [low, high).
-    Value start = arith::SubIOp::create(b, loc, arith::MulIOp::create(b, loc, windows[i], arith::ConstantIndexOp::create(b, loc, stride)), begins[i]);
-    Value low = zero, high = sizes[i];
-    if (op.getCountPads()) {
-      low = arith::SubIOp::create(b, loc, zero, begins[i]);
-      high = arith::AddIOp::create(b, loc, high, ends[i]);
-    }
-    // Cells before `low`: ceil((low - start) / step); cells before `high` likewise; both within the window.
-    auto before = [&](Value bound) -> Value {
-      Value distance = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, bound, start), zero);
-      Value rounded = arith::AddIOp::create(b, loc, distance, arith::SubIOp::create(b, loc, step, one));
-      return arith::MinSIOp::create(b, loc, arith::DivUIOp::create(b, loc, rounded, step), kernel);
-    };
-    count = arith::MulIOp::create(b, loc, count, arith::SubIOp::create(b, loc, before(high), before(low)));
-  }
-  return count;
-}
-
 /// As a kernel op.
 static Value lowerChannelsLast(PoolOp op, LowerContext &context) {
   Location loc = op.getLoc();
@@ -154,7 +129,11 @@ FailureOr<SmallVector<Value>> PoolOp::lower(LowerContext &context) {
     auto rounded = [&](Value v) { return accumulator == storage ? v : Value(arith::TruncFOp::create(b, loc, storage, v)); };
     if (getKind() != PoolKind::Average)
       return rounded(result);
-    Value count = cellsOfWindow(b, loc, *this, indices.drop_front(2), sizes, begins, ends);
+    Value count = arith::ConstantIndexOp::create(b, loc, 1);
+    for (size_t i = 0; i != sizes.size(); ++i)
+      count = arith::MulIOp::create(b, loc, count,
+                                    countCells(b, loc, indices[2 + i], sizes[i], getKernel()[i], onesOr(getStrides(), sizes.size())[i],
+                                               onesOr(getDilations(), sizes.size())[i], begins[i], getCountPads() ? ends[i] : Value()));
     Value divisor = arith::UIToFPOp::create(b, loc, accumulator, arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
     result = arith::DivFOp::create(b, loc, result, divisor);
     return rounded(result);

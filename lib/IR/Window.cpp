@@ -75,6 +75,26 @@ FailureOr<SmallVector<WindowAxis>> resolveWindows(ShapeContext &context, ArrayRe
 
 SmallVector<int64_t> onesOr(ArrayRef<int64_t> list, size_t rank) { return list.empty() ? SmallVector<int64_t>(rank, 1) : SmallVector<int64_t>(list); }
 
+Value countCells(OpBuilder &b, Location loc, Value window, Value size, int64_t kernel, int64_t stride, int64_t dilation, Value begin, Value end) {
+  auto number = [&](int64_t n) -> Value { return arith::ConstantIndexOp::create(b, loc, n); };
+  Value zero = number(0), most = number(kernel);
+  // First position of the window, counted from the axis; the range of positions that count is [low, high).
+  Value start = arith::SubIOp::create(b, loc, arith::MulIOp::create(b, loc, window, number(stride)), begin);
+  Value low = zero, high = size;
+  if (end) {
+    low = arith::SubIOp::create(b, loc, zero, begin);
+    high = arith::AddIOp::create(b, loc, high, end);
+  }
+  // Cells before a bound: ceil((bound - start) / dilation), within the window.
+  auto before = [&](Value bound) -> Value {
+    Value distance = arith::MaxSIOp::create(b, loc, arith::SubIOp::create(b, loc, bound, start), zero);
+    if (dilation > 1)
+      distance = arith::DivUIOp::create(b, loc, arith::AddIOp::create(b, loc, distance, number(dilation - 1)), number(dilation));
+    return arith::MinSIOp::create(b, loc, distance, most);
+  };
+  return arith::SubIOp::create(b, loc, before(high), before(low));
+}
+
 SmallVector<Value> loopOverWindow(OpBuilder &b, Location loc, ValueRange kernel, ValueRange sizes, ValueRange windows, ArrayRef<int64_t> strides,
                                   ArrayRef<int64_t> dilations, ValueRange begins, ValueRange initial,
                                   llvm::function_ref<SmallVector<Value>(OpBuilder &, ValueRange, ValueRange, Value, ValueRange)> cell) {

@@ -28,6 +28,10 @@ llvm::FailureOr<llvm::SmallVector<WindowAxis>> resolveWindows(ShapeContext &cont
 /// Lists that may be empty, with an entry for each of `rank` axes.
 llvm::SmallVector<int64_t> onesOr(llvm::ArrayRef<int64_t> list, size_t rank);
 
+/// How many cells of the window that is number `window` along an axis of `size` elements lie on it; with `end`, on it and its padding.
+mlir::Value countCells(mlir::OpBuilder &b, mlir::Location loc, mlir::Value window, mlir::Value size, int64_t kernel, int64_t stride, int64_t dilation,
+                       mlir::Value begin, mlir::Value end);
+
 /// Loops over the cells of one window: `cell` gets the indices inside the window, those of the operand along its spatial axes,
 /// whether those lie in the operand, and the values so far.
 llvm::SmallVector<mlir::Value>

@@ -78,9 +78,8 @@ private:
   Value inOrder(Value v, ArrayRef<int64_t> order);
   void setDouble(Value of, Value value, Order order);
   Value plain(Value v);
-  Value integers(ArrayRef<int64_t> values) {
-    return ConstantOp::create(b, loc, b.getI64TensorAttr(values));
-  }
+  ArrayAttr inOrder(ArrayAttr list, ArrayRef<int64_t> order);
+  Value axesInOrder(Value given, int64_t count, ArrayRef<int64_t> order);
   static Order channelsLast(int64_t rank) {
     Order order{0};
     llvm::append_range(order, llvm::seq<int64_t>(2, rank));
@@ -376,31 +375,36 @@ bool LayoutChooser::rewrite(ConcatOp op) {
   return true;
 }
 
+/// Where axes stand in a double: those that a constant names, or without one the first `count`. Null where only a run knows them.
+Value LayoutChooser::axesInOrder(Value given, int64_t count, ArrayRef<int64_t> order) {
+  std::optional<SmallVector<int64_t>> axes = llvm::to_vector(llvm::seq<int64_t>(0, count));
+  if (given) {
+    auto constant = given.getDefiningOp<ConstantOp>();
+    axes = constant ? constantIntegers(constant.getValue()) : std::nullopt;
+    if (!axes)
+      return {};
+  }
+  for (int64_t &axis : *axes)
+    axis = positionOf(order, axis < 0 ? axis + order.size() : axis);
+  return ConstantOp::create(b, loc, b.getI64TensorAttr(*axes));
+}
+
+/// A list with an entry for each axis.
+ArrayAttr LayoutChooser::inOrder(ArrayAttr list, ArrayRef<int64_t> order) {
+  return b.getArrayAttr(llvm::map_to_vector(order, [&](int64_t axis) { return list[axis]; }));
+}
+
 bool LayoutChooser::rewrite(SliceOp op) {
   auto found = doubles.find(op.getX());
   if (found == doubles.end() || !op.getResolvedStarts() || !op.getResolvedSteps())
     return false;
   Order order = found->second.order;
-  std::optional<SmallVector<int64_t>> axes;
-  if (Value given = op.getAxes()) {
-    if (auto constant = given.getDefiningOp<ConstantOp>())
-      axes = constantIntegers(constant.getValue());
-    if (!axes)
-      return false;
-  } else {
-    axes = llvm::to_vector(llvm::seq<int64_t>(0, dimsOf(op.getStarts().getType())[0].getConstant().value_or(0)));
-  }
-  for (int64_t &axis : *axes)
-    axis = positionOf(order, axis < 0 ? axis + order.size() : axis);
-  auto slice = SliceOp::create(b, loc, permuted(op.getResult().getType(), order), found->second.value, op.getStarts(), op.getEnds(), integers(*axes), op.getSteps());
-  auto moved = [&](ArrayAttr list) {
-    SmallVector<Attribute> entries;
-    for (int64_t axis : order)
-      entries.push_back(list[axis]);
-    return b.getArrayAttr(entries);
-  };
-  slice.setResolvedStartsAttr(moved(*op.getResolvedStarts()));
-  slice.setResolvedStepsAttr(moved(*op.getResolvedSteps()));
+  Value axes = axesInOrder(op.getAxes(), dimsOf(op.getStarts().getType())[0].getConstant().value_or(0), order);
+  if (!axes)
+    return false;
+  auto slice = SliceOp::create(b, loc, permuted(op.getResult().getType(), order), found->second.value, op.getStarts(), op.getEnds(), axes, op.getSteps());
+  slice.setResolvedStartsAttr(inOrder(*op.getResolvedStarts(), order));
+  slice.setResolvedStepsAttr(inOrder(*op.getResolvedSteps(), order));
   setDouble(op.getResult(), slice.getResult(), order);
   return true;
 }
@@ -410,23 +414,11 @@ bool LayoutChooser::rewrite(PadOp op) {
   if (found == doubles.end() || !op.getResolvedFront() || !op.getResolvedBehind())
     return false;
   Order order = found->second.order;
-  std::optional<SmallVector<int64_t>> axes = llvm::to_vector(llvm::seq<int64_t>(0, order.size()));
-  if (Value given = op.getAxes()) {
-    auto constant = given.getDefiningOp<ConstantOp>();
-    axes = constant ? constantIntegers(constant.getValue()) : std::nullopt;
-    if (!axes)
-      return false;
-  }
-  for (int64_t &axis : *axes)
-    axis = positionOf(order, axis < 0 ? axis + order.size() : axis);
-  auto moved = [&](ArrayAttr list) {
-    SmallVector<Attribute> entries;
-    for (int64_t axis : order)
-      entries.push_back(list[axis]);
-    return b.getArrayAttr(entries);
-  };
-  Value pad = PadOp::create(b, loc, permuted(op.getResult().getType(), order), found->second.value, op.getPads(), op.getValue(), integers(*axes), op.getMode(),
-                            moved(*op.getResolvedFront()), moved(*op.getResolvedBehind()));
+  Value axes = axesInOrder(op.getAxes(), order.size(), order);
+  if (!axes)
+    return false;
+  Value pad = PadOp::create(b, loc, permuted(op.getResult().getType(), order), found->second.value, op.getPads(), op.getValue(), axes, op.getMode(),
+                            inOrder(*op.getResolvedFront(), order), inOrder(*op.getResolvedBehind(), order));
   setDouble(op.getResult(), pad, order);
   return true;
 }
