@@ -84,6 +84,7 @@ public:
     // The same for windows that slide over axes, once what follows them is in one form.
     code.addPass(createFuseElementwisePass());
     code.addPass(createEmitConvolutionsPass());
+    code.addPass(createEmitWinogradPass());
     code.addPass(createEmitWindowsPass());
 
     // The others, on tensors: what is computed where.
@@ -161,7 +162,7 @@ public:
 
   void registerPasses() const final {
     for (auto create :
-         {createOutlineCodePass, createVectorizeRowsPass, createEmitAttentionPass, createFuseElementwisePass, createEmitConvolutionsPass, createEmitWindowsPass,
+         {createOutlineCodePass, createVectorizeRowsPass, createEmitAttentionPass, createFuseElementwisePass, createEmitConvolutionsPass, createEmitWinogradPass, createEmitWindowsPass,
           createEmitContractionsPass, createTileKernelsPass, createDecomposeKernelOpsPass, createVectorizeReductionsPass, createBufferizeKernelsPass, createAllocateScratchPass,
           createVectorizeTransposesPass, createLowerToLoopsPass, createSplitLoopsPass, createMapTilesPass, createLowerMathPass})
       registerPass(create);

@@ -38,6 +38,7 @@ std::unique_ptr<mlir::Pass> createVectorizeRowsPass();
 std::unique_ptr<mlir::Pass> createEmitAttentionPass();
 std::unique_ptr<mlir::Pass> createFuseElementwisePass();
 std::unique_ptr<mlir::Pass> createEmitConvolutionsPass();
+std::unique_ptr<mlir::Pass> createEmitWinogradPass();
 std::unique_ptr<mlir::Pass> createEmitWindowsPass();
 std::unique_ptr<mlir::Pass> createEmitContractionsPass();
 std::unique_ptr<mlir::Pass> createTileKernelsPass();

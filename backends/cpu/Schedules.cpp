@@ -221,6 +221,24 @@ SmallVector<int64_t> convolutionTiles(KernelConvOp op, ArrayRef<std::optional<in
   return tiles;
 }
 
+/// Whole lines of tiles of results, some dozens at a time at least, so that filters are read for many; filters are cut only where else there would be
+/// no work for all cores, because windows are transformed for each part of them.
+SmallVector<int64_t> winogradTiles(KernelWinogradOp op, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
+  constexpr int64_t kLikely = 56, kLeast = 40;
+  SmallVector<int64_t> tiles{domain[0] && *domain[0] == 1 ? 0 : 1, 0, 0, 0};
+  auto sizeOf = [&](unsigned d) { return std::max<int64_t>(domain[d].value_or(kLikely), 1); };
+  int64_t m = op.getTile(), lines = llvm::divideCeil(sizeOf(1), m), inLine = llvm::divideCeil(sizeOf(2), m), filters = sizeOf(3);
+  int64_t wanted = 4 * std::max(target.cores, 1u), images = domain[0].value_or(1);
+  int64_t together = std::clamp<int64_t>(llvm::divideCeil(kLeast, inLine), 1, lines);
+  together = std::max<int64_t>(together, llvm::divideCeil(lines, std::max<int64_t>(wanted / images, 1)));
+  int64_t parts = llvm::divideCeil(lines, together) * images, group = 2 * std::lcm(registerTile(32, target).columns, kPanel);
+  if (!domain[1] || together < lines)
+    tiles[1] = together * m;
+  if (parts < target.cores && filters >= 2 * group)
+    tiles[3] = llvm::alignTo(llvm::divideCeil(filters, llvm::divideCeil(2 * target.cores, parts)), group);
+  return tiles;
+}
+
 /// Lines of windows that fill a part of the second cache; all channels together.
 SmallVector<int64_t> windowTiles(KernelWindowOp op, ArrayRef<std::optional<int64_t>> domain, const Target &target) {
   constexpr int64_t kLikely = 32;
@@ -268,22 +286,24 @@ SmallVector<int64_t> attentionTiles(KernelAttentionOp op, ArrayRef<std::optional
 
 } // namespace
 
-/// The filters of a convolution: groups, then the panels, then cells and channels.
-static std::optional<PackedOperand> packedFilters(plan::KernelOp kernel, KernelConvOp op) {
-  auto argument = dyn_cast<BlockArgument>(op.getW());
-  auto type = cast<RankedTensorType>(op.getW().getType());
+/// The filters of a convolution: groups, of which there are dims in front, then the panels, then cells and channels.
+static std::optional<PackedOperand> packedFilters(plan::KernelOp kernel, Value w, int64_t groups) {
+  auto argument = dyn_cast<BlockArgument>(w);
+  auto type = cast<RankedTensorType>(w.getType());
   if (!argument || argument.getArgNumber() >= kernel.getOperandCount() || !argument.hasOneUse() || !type.hasStaticShape())
     return std::nullopt;
   int64_t last = type.getRank() - 1;
-  PackedOperand format{argument.getArgNumber(), last, kPanel, {0, last}};
-  for (int64_t d = 1; d < last; ++d)
-    format.order.push_back(d);
+  PackedOperand format{argument.getArgNumber(), last, kPanel, llvm::to_vector(llvm::seq<int64_t>(0, groups))};
+  format.order.push_back(last);
+  llvm::append_range(format.order, llvm::seq<int64_t>(groups, last));
   return format;
 }
 
 std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &) {
   for (auto op : kernel.getBody().front().getOps<KernelConvOp>())
-    return packedFilters(kernel, op);
+    return packedFilters(kernel, op.getW(), /*groups=*/1);
+  for (auto op : kernel.getBody().front().getOps<KernelWinogradOp>())
+    return packedFilters(kernel, op.getW(), /*groups=*/0);
   // What emit-contractions can write: one contraction and what is computed from its elements.
   std::optional<Contraction> c = contractionOf(kernel);
   if (!c)
@@ -340,6 +360,8 @@ plan::ScheduleAttr defaultSchedule(plan::KernelOp kernel, ArrayRef<std::optional
   case plan::KernelKind::Conv:
     for (auto op : kernel.getBody().front().getOps<KernelConvOp>())
       tiles = convolutionTiles(op, domain, target);
+    for (auto op : kernel.getBody().front().getOps<KernelWinogradOp>())
+      tiles = winogradTiles(op, domain, target);
     break;
   case plan::KernelKind::Window:
     for (auto op : kernel.getBody().front().getOps<KernelWindowOp>())

@@ -256,6 +256,44 @@ FailureOr<SmallVector<Value>> DepthwiseConvOp::lower(LowerContext &context) {
   return SmallVector<Value>{kernel.getResult()};
 }
 
+Form WinogradConvOp::form() { return Form::Lower; }
+Role WinogradConvOp::role() { return Role::Convolution; }
+PrecisionNeed WinogradConvOp::precision() { return PrecisionNeed::AccumulateF32; }
+
+LogicalResult WinogradConvOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), w = context.dims(1);
+  int64_t m = getTile();
+  if (x.size() != 4 || w.size() != 3 || (m != 2 && m != 4))
+    return context.emitError() << "needs a batch, two spatial axes and channels, transformed filters, and tiles of 2 or 4 results";
+  if (context.elementType(1) != context.elementType(0))
+    return context.emitError() << "operands have the element types " << context.elementType(0) << " and " << context.elementType(1);
+  if (failed(context.requireEqual(w[0], constantDim(getContext(), (m + 2) * (m + 2)), "transformed filters have {0} cells, not {1}")) ||
+      failed(context.requireEqual(x.back(), w[1], "the operand has {0} channels, the kernel {1}")))
+    return failure();
+  SmallVector<DimExpr> kernel(2, constantDim(getContext(), 3));
+  FailureOr<SmallVector<WindowAxis>> axes = resolveWindows(context, ArrayRef(x).slice(1, 2), kernel, {}, {}, getPads(), getAutoPad(), /*ceilMode=*/false);
+  if (failed(axes))
+    return failure();
+  setResolvedPadsAttr(ArrayAttr::get(getContext(), {(*axes)[0].begin, (*axes)[1].begin}));
+  context.setResult(0, context.elementType(0), {x[0], (*axes)[0].count, (*axes)[1].count, w[2]});
+  return success();
+}
+
+/// What is multiplied: (tile + 2)^2 elements for tile^2 results.
+DimExpr WinogradConvOp::cost() {
+  int64_t m = getTile();
+  DimExpr factors = mulDims(constantDim(getContext(), 2 * (m + 2) * (m + 2)), dimsOf(getW().getType())[1]);
+  return mulDims(ceilDivDims(factors, constantDim(getContext(), m * m)), productOfDims(getContext(), dimsOf(getResult().getType())));
+}
+
+FailureOr<SmallVector<Value>> WinogradConvOp::lower(LowerContext &context) {
+  if (!getResolvedPads())
+    return emitOpError("its pads are not resolved; run infer-shapes"), failure();
+  Value init = context.empty(context.resultType());
+  return SmallVector<Value>{KernelWinogradOp::create(context.b(), getLoc(), init.getType(), context.operand(0), context.operand(1), init,
+                                                     beginsOf(context, *getResolvedPads()), getTile())};
+}
+
 //===----------------------------------------------------------------------===//
 // dlc.conv_transpose
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 //
-// dlc.kernel_conv and dlc.kernel_window.
+// dlc.kernel_conv, dlc.kernel_winograd and dlc.kernel_window.
 
 #include "Window.h"
 #include "dlc/IR/KernelOps.h"
@@ -35,8 +35,8 @@ static LogicalResult verifyWindows(Operation *op, Value x, Value init, ValueRang
 
 /// The op over a tile: x and w cut where the tile is, and windows that begin at the tile's.
 template <typename OpTy>
-static FailureOr<TilingResult> tileWindows(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes, bool cutsChannels,
-                                           bool cutsFilters) {
+static FailureOr<TilingResult> tileWindows(OpTy op, OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> strides,
+                                           bool cutsChannels, bool cutsFilters) {
   Location loc = op.getLoc();
   unsigned last = offsets.size() - 1;
   SmallVector<Operation *> slices;
@@ -64,7 +64,7 @@ static FailureOr<TilingResult> tileWindows(OpTy op, OpBuilder &b, ArrayRef<OpFol
   operands[next++] = cut(op.getInit(), ofInit);
   AffineExpr begin = b.getAffineSymbolExpr(0), offset = b.getAffineSymbolExpr(1);
   for (unsigned i = 0; i < op.spatialAxes(); ++i) {
-    OpFoldResult moved = affine::makeComposedFoldedAffineApply(b, loc, begin - offset * op.getStrides()[i], {OpFoldResult(op.getBegins()[i]), offsets[i + 1]});
+    OpFoldResult moved = affine::makeComposedFoldedAffineApply(b, loc, begin - offset * strides[i], {OpFoldResult(op.getBegins()[i]), offsets[i + 1]});
     operands[next++] = getValueOrCreateConstantIndexOp(b, loc, moved);
   }
   Operation *tile = mlir::clone(b, op.getOperation(), TypeRange(operands[op.getInit() == op->getOperand(1) ? 1 : 2].getType()), operands);
@@ -110,7 +110,7 @@ FailureOr<TilingResult> KernelConvOp::getTiledImplementation(OpBuilder &b, Array
   bool isOneGroup = cast<RankedTensorType>(getW().getType()).getDimSize(0) == 1;
   if (!isOneGroup && getConstantIntValue(offsets.back()) != 0)
     return failure();
-  return tileWindows(*this, b, offsets, sizes, /*cutsChannels=*/false, /*cutsFilters=*/isOneGroup);
+  return tileWindows(*this, b, offsets, sizes, getStrides(), /*cutsChannels=*/false, /*cutsFilters=*/isOneGroup);
 }
 
 FailureOr<SmallVector<Value>> KernelConvOp::decompose(OpBuilder &b) {
@@ -153,6 +153,137 @@ FailureOr<SmallVector<Value>> KernelConvOp::decompose(OpBuilder &b) {
 }
 
 //===----------------------------------------------------------------------===//
+// dlc.kernel_winograd
+//===----------------------------------------------------------------------===//
+
+/// Of the polynomials of Toom and Cook, with points at 0, pairs of +-p, and infinity. Those of the pairs are exact in binary, and near enough to 1 that the
+/// numbers stay of one size: sums lose about twice as much as those of the plain convolution (with +-1 and +-2, seven times).
+WinogradMatrices winogradMatrices(int64_t m) {
+  assert((m == 2 || m == 4) && "no points for tiles of this size");
+  SmallVector<double> points = m == 2 ? SmallVector<double>{0, 1, -1} : SmallVector<double>{0, 0.75, -0.75, 1.5, -1.5};
+  size_t size = points.size() + 1;
+  auto zeros = [](size_t rows, size_t columns) { return WinogradMatrices::Matrix(rows, SmallVector<double>(columns, 0)); };
+  WinogradMatrices result{zeros(m, size), zeros(size, 3), zeros(size, size)};
+  // The coefficients of a product of (x - point), the constant one first.
+  auto times = [](SmallVector<double> &polynomial, double point) {
+    polynomial.push_back(0);
+    for (size_t i = polynomial.size(); i-- > 0;)
+      polynomial[i] = (i ? polynomial[i - 1] : 0) - point * polynomial[i];
+  };
+  SmallVector<double> all{1};
+  for (auto [j, point] : llvm::enumerate(points)) {
+    SmallVector<double> others{1};
+    double scale = 1;
+    for (auto [k, other] : llvm::enumerate(points))
+      if (k != j) {
+        times(others, other);
+        scale *= point - other;
+      }
+    llvm::copy(others, result.input[j].begin());
+    for (int64_t i = 0; i < m; ++i)
+      result.output[i][j] = std::pow(point, i);
+    for (int64_t i = 0; i < 3; ++i)
+      result.filter[j][i] = std::pow(point, i) / scale;
+    times(all, point);
+  }
+  llvm::copy(all, result.input.back().begin());
+  result.output.back().back() = 1;
+  result.filter.back().back() = 1;
+  return result;
+}
+
+LogicalResult KernelWinogradOp::verify() {
+  if (failed(verifyWindows(*this, getX(), getInit(), getBegins(), spatialAxes(), spatialAxes())))
+    return failure();
+  if (getTile() != 2 && getTile() != 4)
+    return emitOpError("has tiles of ") << getTile() << " results along an axis; there can be 2 or 4";
+  auto w = cast<RankedTensorType>(getW().getType());
+  if (w.getRank() != 3 || w.getDimSize(0) != window() * window())
+    return emitOpError("w is not [(tile + 2)^2, channels, filters]");
+  return success();
+}
+
+FailureOr<TilingResult> KernelWinogradOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  return tileWindows(*this, b, offsets, sizes, {1, 1}, /*cutsChannels=*/false, /*cutsFilters=*/true);
+}
+
+FailureOr<SmallVector<Value>> KernelWinogradOp::decompose(OpBuilder &b) {
+  Location loc = getLoc();
+  int64_t m = getTile(), a = window();
+  auto element = dyn_cast<FloatType>(cast<RankedTensorType>(getInit().getType()).getElementType());
+  if (!element)
+    return emitOpError("is for floats only"), failure();
+  WinogradMatrices matrices = winogradMatrices(m);
+  auto constant = [&](const WinogradMatrices::Matrix &matrix) -> Value {
+    SmallVector<Attribute> numbers;
+    for (const auto &row : matrix)
+      for (double number : row)
+        numbers.push_back(b.getFloatAttr(element, number));
+    auto type = RankedTensorType::get({int64_t(matrix.size()), int64_t(matrix.front().size())}, element);
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, numbers));
+  };
+  Value input = constant(matrices.input), output = constant(matrices.output);
+  auto number = [&](OpBuilder &at, int64_t value) -> Value { return arith::ConstantIndexOp::create(at, loc, value); };
+  auto quotient = [&](OpBuilder &at, Value v, int64_t by) -> Value { return arith::DivUIOp::create(at, loc, v, number(at, by)); };
+  auto remainder = [&](OpBuilder &at, Value v, int64_t by) -> Value { return arith::RemUIOp::create(at, loc, v, number(at, by)); };
+  auto add = [&](OpBuilder &at, Value sum, ArrayRef<Value> factors) -> Value {
+    Value product = factors[0];
+    for (Value factor : factors.drop_front())
+      product = arith::MulFOp::create(at, loc, product, factor);
+    return arith::AddFOp::create(at, loc, sum, product);
+  };
+  SmallVector<Value> sizes = sizesOf(b, loc, getX(), 1, 2), results = sizesOf(b, loc, getInit(), 0, 4);
+  OpFoldResult batch = getAsOpFoldResult(results[0]), channels = tensor::getMixedSize(b, loc, getX(), 3), filters = getAsOpFoldResult(results[3]);
+  auto tilesOf = [&](Value size) { return affine::makeComposedFoldedAffineApply(b, loc, b.getAffineSymbolExpr(0).ceilDiv(m), {getAsOpFoldResult(size)}); };
+  OpFoldResult rows = tilesOf(results[1]), columns = tilesOf(results[2]);
+  Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+
+  // Transformed windows [cell, batch, row, column, channel].
+  Value windows = tensor::EmptyOp::create(b, loc, {b.getIndexAttr(a * a), batch, rows, columns, channels}, element);
+  windows = generate(b, loc, windows, [&](OpBuilder &body, ValueRange at) -> Value {
+    Value i = quotient(body, at[0], a), j = remainder(body, at[0], a);
+    SmallVector<Value> cells(2, number(body, a));
+    auto cell = [&](OpBuilder &inner, ValueRange inWindow, ValueRange place, Value isInside, ValueRange carried) {
+      auto sum = scf::IfOp::create(
+          inner, loc, isInside,
+          [&](OpBuilder &then, Location) {
+            Value x = tensor::ExtractOp::create(then, loc, getX(), ValueRange{at[1], place[0], place[1], at[4]});
+            Value p = tensor::ExtractOp::create(then, loc, input, ValueRange{i, inWindow[0]});
+            Value q = tensor::ExtractOp::create(then, loc, input, ValueRange{j, inWindow[1]});
+            scf::YieldOp::create(then, loc, add(then, carried[0], {p, q, x}));
+          },
+          [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, carried[0]); });
+      return SmallVector<Value>(sum.getResults());
+    };
+    return loopOverWindow(body, loc, cells, sizes, at.slice(2, 2), {m, m}, {1, 1}, getBegins(), none, cell)[0];
+  });
+
+  // Products [cell, batch, row, column, filter].
+  Value products = tensor::EmptyOp::create(b, loc, {b.getIndexAttr(a * a), batch, rows, columns, filters}, element);
+  products = linalg::FillOp::create(b, loc, none, products).getResult(0);
+  auto mapOf = [&](ArrayRef<unsigned> loops) {
+    return AffineMap::get(6, 0, llvm::map_to_vector(loops, [&](unsigned i) { return b.getAffineDimExpr(i); }), b.getContext());
+  };
+  SmallVector<AffineMap> maps{mapOf({0, 1, 2, 3, 5}), mapOf({0, 5, 4}), mapOf({0, 1, 2, 3, 4})};
+  SmallVector<utils::IteratorType> iterators(6, utils::IteratorType::parallel);
+  iterators.back() = utils::IteratorType::reduction;
+  products = linalg::GenericOp::create(b, loc, products.getType(), ValueRange{windows, getW()}, products, maps, iterators,
+                                       [&](OpBuilder &inner, Location, ValueRange v) { linalg::YieldOp::create(inner, loc, add(inner, v[2], {v[0], v[1]})); })
+                 .getResult(0);
+
+  return SmallVector<Value>{generate(b, loc, getInit(), [&](OpBuilder &body, ValueRange at) -> Value {
+    Value row = quotient(body, at[1], m), column = quotient(body, at[2], m), y = remainder(body, at[1], m), x = remainder(body, at[2], m);
+    auto cells = scf::ForOp::create(body, loc, number(body, 0), number(body, a * a), number(body, 1), none, [&](OpBuilder &own, Location, Value k, ValueRange sum) {
+      Value p = tensor::ExtractOp::create(own, loc, output, ValueRange{y, quotient(own, k, a)});
+      Value q = tensor::ExtractOp::create(own, loc, output, ValueRange{x, remainder(own, k, a)});
+      Value product = tensor::ExtractOp::create(own, loc, products, ValueRange{k, at[0], row, column, at[3]});
+      scf::YieldOp::create(own, loc, add(own, sum[0], {p, q, product}));
+    });
+    return cells.getResult(0);
+  })};
+}
+
+//===----------------------------------------------------------------------===//
 // dlc.kernel_window
 //===----------------------------------------------------------------------===//
 
@@ -174,7 +305,7 @@ LogicalResult KernelWindowOp::verify() {
 FailureOr<TilingResult> KernelWindowOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
   if (!getEnds().empty() && llvm::any_of(offsets.drop_front().drop_back(), [](OpFoldResult o) { return getConstantIntValue(o) != 0; }))
     return failure(); // ends count from those of x
-  return tileWindows(*this, b, offsets, sizes, /*cutsChannels=*/true, /*cutsFilters=*/true);
+  return tileWindows(*this, b, offsets, sizes, getStrides(), /*cutsChannels=*/true, /*cutsFilters=*/true);
 }
 
 Value cellsOfWindow(OpBuilder &b, Location loc, KernelWindowOp op, unsigned axis, Value window, Value size) {

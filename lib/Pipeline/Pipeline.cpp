@@ -41,7 +41,7 @@ void buildPhase(Phase phase, OpPassManager &pm, const BackendRegistry &backends,
     pm.addNestedPass<func::FuncOp>(createSimplify());
     pm.addNestedPass<func::FuncOp>(createExpandOps());
     if (options.fusion)
-      pm.addNestedPass<func::FuncOp>(createChooseLayout());
+      pm.addNestedPass<func::FuncOp>(createChooseLayout({options.winograd}));
     if (options.evaluator)
       pm.addPass(createFoldConstants(*options.evaluator));
     pm.addNestedPass<func::FuncOp>(createInferShapes());

@@ -7,10 +7,13 @@
 // A value may have a double: the same elements with its axes in another order. One walk makes them. An op that prefers an order asks for the doubles
 // of its operands in that order, and its result is a double. An op that does not care takes the order of its operands along; moving, parting and
 // joining axes only changes what a double's order is. Others get the value itself, and only then are elements moved.
+//
+// Convolutions of 3 x 3 cells take Winograd's algorithm where it has less to do: filters grow with it, so they have to be used often.
 
 #include "dlc/IR/Contraction.h"
 #include "dlc/IR/Conv.h"
 #include "dlc/IR/Elementwise.h"
+#include "dlc/IR/KernelOps.h"
 #include "dlc/IR/Movement.h"
 #include "dlc/IR/Pool.h"
 #include "dlc/IR/Reduction.h"
@@ -43,7 +46,7 @@ bool isConstant(Value v, unsigned depth = 0) {
 
 class LayoutChooser {
 public:
-  explicit LayoutChooser(Block &block) : block(block), b(block.getParentOp()->getContext()) {}
+  LayoutChooser(Block &block, bool winograd) : block(block), b(block.getParentOp()->getContext()), winograd(winograd) {}
   void run();
 
 private:
@@ -65,6 +68,8 @@ private:
   template <typename OpTy> bool rewriteReduction(OpTy op);
   bool rewriteScalar(DlcOp op);
   void foldScale(ConvOp op);
+  int64_t winogradTile(ConvOp op);
+  Value winogradFilters(ConvOp op, int64_t tile);
 
   static bool isMovable(Value v) {
     auto type = dyn_cast<RankedTensorType>(v.getType());
@@ -90,6 +95,7 @@ private:
 
   Block &block;
   OpBuilder b;
+  bool winograd;
   Location loc = UnknownLoc::get(b.getContext());
   DenseMap<Value, Double> doubles;
   DenseMap<Value, Value> plains; // of doubles, once elements are moved
@@ -222,6 +228,40 @@ void LayoutChooser::foldScale(ConvOp op) {
     user->erase();
 }
 
+/// Results of a tile of Winograd's algorithm along each axis, where that is the better way; else 0.
+int64_t LayoutChooser::winogradTile(ConvOp op) {
+  constexpr int64_t kNarrow = 16, kFew = 14 * 14, kMany = 24 * 24;
+  auto type = cast<RankedTensorType>(op.getW().getType());
+  auto isOnes = [](ArrayRef<int64_t> list) { return llvm::all_of(list, [](int64_t n) { return n == 1; }); };
+  if (!winograd || type.getRank() != 4 || type.getDimSize(2) != 3 || type.getDimSize(3) != 3 || op.getGroup() != 1 || !isOnes(op.getStrides()) ||
+      !isOnes(op.getDilations()) || !type.getElementType().isF32() || type.getDimSize(0) < kNarrow || type.getDimSize(1) < kNarrow || !isConstant(op.getW()))
+    return 0;
+  int64_t results = 1;
+  for (DimExpr size : ArrayRef(dimsOf(op.getResult().getType())).drop_front(2))
+    results *= std::min(size.getConstant().value_or(kMany), kMany);
+  return results >= kMany ? 4 : results >= kFew ? 2 : 0;
+}
+
+/// [cells, channels, filters]: both axes of a filter transformed at once, which is a product with all pairs of numbers. In f64, rounded once.
+Value LayoutChooser::winogradFilters(ConvOp op, int64_t tile) {
+  auto type = cast<RankedTensorType>(op.getW().getType());
+  int64_t filters = type.getDimSize(0), channels = type.getDimSize(1), cells = (tile + 2) * (tile + 2);
+  auto typeOf = [&](ArrayRef<int64_t> shape, bool isWide = true) {
+    return RankedTensorType::get(shape, isWide ? Type(b.getF64Type()) : type.getElementType());
+  };
+  WinogradMatrices::Matrix one = winogradMatrices(tile).filter;
+  SmallVector<double> both;
+  for (const auto &y : one)
+    for (const auto &x : one)
+      for (double p : y)
+        for (double q : x)
+          both.push_back(p * q);
+  Value matrix = ConstantOp::create(b, loc, cast<TypedAttr>(DenseElementsAttr::get(typeOf({cells, 9}), ArrayRef(both))));
+  Value w = CastOp::create(b, loc, typeOf({9, channels, filters}), transpose(reshapeTo(b, loc, op.getW(), typeOf({filters, channels, 9}, false)), {2, 1, 0}), b.getF64Type());
+  w = MatMulOp::create(b, loc, typeOf({cells, channels * filters}), matrix, reshapeTo(b, loc, w, typeOf({9, channels * filters})));
+  return CastOp::create(b, loc, typeOf({cells, channels, filters}, false), reshapeTo(b, loc, w, typeOf({cells, channels, filters})), type.getElementType());
+}
+
 bool LayoutChooser::rewrite(ConvOp op) {
   auto wType = cast<RankedTensorType>(op.getW().getType());
   int64_t rank = wType.getRank(), axes = rank - 2;
@@ -249,6 +289,8 @@ bool LayoutChooser::rewrite(ConvOp op) {
     last.push_back(0);
     Value w = transpose(reshaped(op.getW(), shape), last);
     result = DepthwiseConvOp::create(b, loc, type, x, w, op.getStrides(), op.getDilations(), op.getPads(), op.getAutoPad(), op.getResolvedPadsAttr());
+  } else if (int64_t tile = winogradTile(op)) {
+    result = WinogradConvOp::create(b, loc, type, x, winogradFilters(op, tile), tile, op.getPads(), op.getAutoPad(), op.getResolvedPadsAttr());
   } else {
     SmallVector<int64_t> shape{group, filters / group, channels};
     llvm::append_range(shape, kernel);
@@ -552,6 +594,10 @@ void LayoutChooser::run() {
 }
 
 class ChooseLayout : public impl::ChooseLayoutBase<ChooseLayout> {
+public:
+  using ChooseLayoutBase::ChooseLayoutBase;
+
+private:
   void runOnOperation() override {
     SmallVector<Block *> blocks{&getOperation().getBody().front()};
     getOperation().walk([&](IfOp op) {
@@ -559,7 +605,7 @@ class ChooseLayout : public impl::ChooseLayoutBase<ChooseLayout> {
         blocks.push_back(&region.front());
     });
     for (Block *block : blocks)
-      LayoutChooser(*block).run();
+      LayoutChooser(*block, winograd).run();
   }
 };
 

@@ -1,4 +1,5 @@
 // RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(infer-shapes,expand-ops,choose-layout))' | FileCheck %s
+// RUN: dlc-opt %s --pass-pipeline='builtin.module(func.func(infer-shapes,expand-ops,choose-layout{winograd=false}))' | FileCheck %s --check-prefix=PLAIN
 
 // Channels go last once, and come back once: what lies between takes the order along. A convolution of one cell is a product.
 // CHECK-LABEL: func.func @chain
@@ -82,4 +83,33 @@ func.func @moved(%x: tensor<1x4x6x6xf32>, %w: tensor<8x4x3x3xf32>) -> tensor<*xf
   %4 = dlc.reshape %3, %rows {allowzero = true} : (tensor<*xf32>, tensor<3xi64>) -> tensor<*xf32>
   %5 = dlc.transpose %4 {perm = array<i64: 0, 2, 1>} : (tensor<*xf32>) -> tensor<*xf32>
   return %5 : tensor<*xf32>
+}
+
+// Winograd's algorithm where windows are many, with tiles of 4 x 4 or 2 x 2 results: an unknown axis counts as a long one. Not for strides, few channels,
+// or filters that a run computes.
+// CHECK-LABEL: func.func @winograd
+// CHECK: %[[M:.*]] = dlc.constant<dense<{{.*}} : tensor<36x9xf64>
+// CHECK: %[[U:.*]] = dlc.matmul %[[M]], %{{.*}} -> tensor<36x256xf64>
+// CHECK: dlc.winograd_conv %{{.*}}, %{{.*}} {{{.*}}tile = 4 : i64{{.*}} : (tensor<?x?x?x16xf32, {{.*}}>, tensor<36x16x16xf32>) -> tensor<?x?x?x16xf32, #dlc.info<[n, h, w, 16]>>
+// CHECK: dlc.winograd_conv %{{.*}} {{{.*}}tile = 2 : i64{{.*}} : (tensor<1x16x14x16xf32>, tensor<16x16x16xf32>) -> tensor<1x14x14x16xf32>
+// CHECK-COUNT-4: dlc.conv
+// PLAIN-LABEL: func.func @winograd
+// PLAIN-NOT: winograd_conv
+func.func @winograd(%x: tensor<?x16x?x?xf32, #dlc.info<[n, 16, h, w]>>, %y: tensor<1x16x16x14xf32>, %z: tensor<1x15x60x60xf32>, %v: tensor<16x16x3x3xf32>)
+    -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
+  %w = dlc.constant<dense<0.5> : tensor<16x16x3x3xf32>> : tensor<16x16x3x3xf32>
+  %narrow = dlc.constant<dense<0.5> : tensor<16x15x3x3xf32>> : tensor<16x15x3x3xf32>
+  %0 = dlc.conv %x, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64: 1, 1, 1, 1>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<?x16x?x?xf32, #dlc.info<[n, 16, h, w]>>, tensor<16x16x3x3xf32>) -> tensor<*xf32>
+  %1 = dlc.conv %y, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64: 0, 1, 0, 1>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<1x16x16x14xf32>, tensor<16x16x3x3xf32>) -> tensor<*xf32>
+  %2 = dlc.conv %y, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<1x16x16x14xf32>, tensor<16x16x3x3xf32>) -> tensor<*xf32>
+  %3 = dlc.conv %x, %w {strides = array<i64: 2, 1>, dilations = array<i64>, pads = array<i64: 1, 1, 1, 1>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<?x16x?x?xf32, #dlc.info<[n, 16, h, w]>>, tensor<16x16x3x3xf32>) -> tensor<*xf32>
+  %4 = dlc.conv %z, %narrow {strides = array<i64>, dilations = array<i64>, pads = array<i64: 1, 1, 1, 1>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<1x15x60x60xf32>, tensor<16x15x3x3xf32>) -> tensor<*xf32>
+  %5 = dlc.conv %x, %v {strides = array<i64>, dilations = array<i64>, pads = array<i64: 1, 1, 1, 1>, autoPad = "NOTSET", group = 1 : i64}
+    : (tensor<?x16x?x?xf32, #dlc.info<[n, 16, h, w]>>, tensor<16x16x3x3xf32>) -> tensor<*xf32>
+  return %0, %1, %2, %3, %4, %5 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
 }

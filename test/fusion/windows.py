@@ -80,6 +80,14 @@ class Network:
             operands.append(self.g.const(self.g.normal([filters], 0.3)))
         return self.g.Conv(*operands, group=groups, **attributes)
 
+    def square(self, x):
+        """3 x 3 cells and many channels, which Winograd's algorithm is for."""
+        if self.axes != 2:
+            raise Impossible("two axes")
+        if self.channels(x) < 16:
+            x = self.g.Conv(x, self.weights(self.pick(16, 19), self.channels(x), 1, 1))
+        return self.g.Conv(x, self.weights(self.pick(16, 21), self.channels(x), 3, 3), pads=[int(self.random.integers(0, 3)) for _ in range(4)])
+
     def transposed(self, x):
         kernel, attributes = self.window()
         attributes.pop("auto_pad", None)
@@ -164,7 +172,7 @@ class Network:
         return self.g.Sub(x, self.g.reduce(self.pick("ReduceMean", "ReduceMax"), x, axes))
 
     def build(self):
-        steps = [self.conv] * 8 + [self.pool] * 3 + [self.norm] * 3 + [self.activation] * 4 + [self.residual] * 3 + [self.gate, self.join, self.join,
+        steps = [self.conv] * 8 + [self.square] * 2 + [self.pool] * 3 + [self.norm] * 3 + [self.activation] * 4 + [self.residual] * 3 + [self.gate, self.join, self.join,
                  self.cut, self.shuffle, self.last, self.resize, self.pad, self.rows, self.transposed, self.transposed]
         for step in range(14):
             x = self.values[-1 if self.random.random() < 0.8 else self.random.integers(len(self.values))]

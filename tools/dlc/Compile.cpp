@@ -141,6 +141,10 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
   if (request.startFrom && *request.startFrom >= Phase::Fuse && !request.options.fusion)
     return invocation.usage("--no-fusion is about phase fuse, which --start-from leaves out");
 
+  request.options.winograd = !invocation.has(OPT_no_winograd);
+  if (request.startFrom && *request.startFrom >= Phase::Clean && !request.options.winograd)
+    return invocation.usage("--no-winograd is about phase clean, which --start-from leaves out");
+
   llvm::Expected<unsigned> jobs = jobsOf(invocation);
   if (!jobs)
     return invocation.fail(jobs.takeError(), kExitUsage);

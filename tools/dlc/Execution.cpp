@@ -39,6 +39,7 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   request.dims = std::move(*dims);
   request.target = invocation.value(OPT_target);
   request.fusion = !invocation.has(OPT_no_fusion);
+  request.winograd = !invocation.has(OPT_no_winograd);
   request.function = invocation.value(OPT_function);
   llvm::Expected<std::string> state = stateOf(invocation);
   if (!state)
@@ -58,9 +59,9 @@ llvm::Expected<ExecutionRequest> executionRequestOf(const Invocation &invocation
   if (!request.isModule)
     return request;
 
-  for (OptionId flag : {OPT_precision, OPT_jobs, OPT_state, OPT_no_fusion})
+  for (OptionId flag : {OPT_precision, OPT_jobs, OPT_state, OPT_no_fusion, OPT_no_winograd})
     if (invocation.has(flag))
-      return makeError("--precision, --jobs, --state and --no-fusion are for a model that is compiled; this is a module");
+      return makeError("--precision, --jobs, --state, --no-fusion and --no-winograd are for a model that is compiled; this is a module");
   if (fromFiles && (invocation.has(OPT_dim) || invocation.has(OPT_shape)))
     return makeError("--dim and --shape are for a model that is compiled, and for random inputs of a module; this is a module, and its inputs "
                      "have their dims from files");
@@ -110,6 +111,7 @@ std::optional<int> Execution::compileModel(const Invocation &invocation, const E
   options.variants = variantsFor({std::move(*target)});
   options.codegen.jobs = *jobs;
   options.fusion = request.fusion;
+  options.winograd = request.winograd;
   options.state = request.state;
   options.evaluator = &constantEvaluator();
 

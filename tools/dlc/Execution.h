@@ -25,6 +25,7 @@ struct ExecutionRequest {
   OnnxImportOptions dims;         // --dim and --shape
   std::string target;             // --target: what to compile for, the variant of a module to take; empty: this machine, the best
   bool fusion = true;             // without --no-fusion
+  bool winograd = true;           // without --no-winograd
   bool quiet = false;             // no warnings of the compiler: they have been told
   std::string function;           // --function; empty: the only one, or main
   std::string state;              // --state, of a model that is compiled here

@@ -56,6 +56,7 @@ defm state : Value<"state", "INPUT=OUTPUT,...", "Inputs and outputs that are sta
                    "A * stands for the same text on both sides. auto: all pairs that there are", Compiles>;
 defm precision : Value<"precision", "P", "fp32", Compiles>;
 def no_fusion : Switch<"no-fusion", "Make every op a kernel of its own: slow, to find out whether fusion is to blame", Compiles>;
+def no_winograd : Switch<"no-winograd", "Compute convolutions without Winograd's algorithm: a smaller module, slower, a little more exact", Compiles>;
 defm jobs : Value<"jobs", "N", "Threads of the compiler; the result does not depend on it (default: as many as this process may use)", Compiles>;
 defm stop_after : Value<"stop-after", "PHASE", "Write the program as text after this phase, weights beside it in a .weights file", [CompileVerb]>;
 defm start_from : Value<"start-from", "PHASE", "The inputs are texts that --stop-after PHASE wrote; go on behind that phase", [CompileVerb]>;

@@ -50,4 +50,17 @@ def Dlc_DepthwiseConvOp : Dlc_Op<"depthwise_conv", ["form", "role", "lower", "pr
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
 
+def Dlc_WinogradConvOp : Dlc_Op<"winograd_conv", ["form", "role", "lower", "precision", "cost"], [Pure]> {
+  let summary = "Convolution of x [batch, height, width, channels] with filters of 3 x 3 cells, in tiles of `tile` x `tile` results";
+  let description = [{
+    Winograd's algorithm: windows and filters are transformed, multiplied element by element, and the products transformed back. w is
+    [(tile + 2)^2, channels, filters], each filter transformed (`WinogradMatrices::filter`, dlc/IR/KernelOps.h, along both axes). Strides and dilations
+    are ones; other attributes as those of dlc.conv. choose-layout makes it of a dlc.conv where that has less to compute.
+  }];
+  let arguments = (ins AnyTensor:$x, AnyTensor:$w, I64Attr:$tile, DenseI64ArrayAttr:$pads, StrAttr:$autoPad,
+                       OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "padding before each spatial axis">>:$resolvedPads);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
 #endif

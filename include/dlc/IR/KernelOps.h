@@ -15,6 +15,15 @@
 namespace dlc {
 /// The loops of ops that slide windows: those over `init`.
 llvm::SmallVector<mlir::Range> domainOfWindows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value init);
+
+/// What Winograd's algorithm transforms by, along one axis: m results y of m + 2 cells d and 3 weights g are y = output * ((filter * g) . (input * d)), where
+/// . multiplies element by element. (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks.)
+struct WinogradMatrices {
+  using Matrix = llvm::SmallVector<llvm::SmallVector<double>>;
+  Matrix output, filter, input; // m x (m + 2), (m + 2) x 3, (m + 2) x (m + 2)
+};
+/// For tiles of m = 2 or 4 results. The numbers of `output` and `input` are floats.
+WinogradMatrices winogradMatrices(int64_t m);
 } // namespace dlc
 
 #define GET_OP_CLASSES

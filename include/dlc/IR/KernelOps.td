@@ -134,10 +134,8 @@ class Dlc_WindowKernel<string mnemonic, list<Trait> traits = []> : Op<Dlc_Dialec
     DeclareOpInterfaceMethods<Dlc_KernelOpInterface>], traits)> {
   let results = (outs AnyRankedTensor:$result);
   let hasVerifier = 1;
-  string windowDeclarations = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
-    unsigned spatialAxes() { return getStrides().size(); }
-  }];
+  string initDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
+  string windowDeclarations = initDeclaration # [{ unsigned spatialAxes() { return getStrides().size(); } }];
   let extraClassDefinition = [{
     ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopIteratorTypes() {
       return ::llvm::SmallVector<::mlir::utils::IteratorType>(spatialAxes() + 2, ::mlir::utils::IteratorType::parallel);
@@ -161,6 +159,18 @@ def Dlc_KernelConvOp : Dlc_WindowKernel<"kernel_conv"> {
   let assemblyFormat = [{ `ins` `(` $x `,` $w `:` type($x) `,` type($w) `)` `outs` `(` $init `:` type($init) `)` `begins` `(` $begins `)`
       attr-dict `->` type($result) }];
   let extraClassDeclaration = windowDeclarations;
+}
+
+def Dlc_KernelWinogradOp : Dlc_WindowKernel<"kernel_winograd"> {
+  let summary = "Convolution in tiles of `tile` x `tile` results with w [(tile + 2)^2, channels, filters]; see dlc.winograd_conv";
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w, AnyRankedTensor:$init, Variadic<Index>:$begins, I64Attr:$tile);
+  let assemblyFormat = [{ `ins` `(` $x `,` $w `:` type($x) `,` type($w) `)` `outs` `(` $init `:` type($init) `)` `begins` `(` $begins `)`
+      attr-dict `->` type($result) }];
+  let extraClassDeclaration = initDeclaration # [{
+    static unsigned spatialAxes() { return 2; }
+    /// Cells of a window along an axis, of which `tile` results are made.
+    int64_t window() { return getTile() + 2; }
+  }];
 }
 
 def Dlc_KernelWindowOp : Dlc_WindowKernel<"kernel_window", [SingleBlock, AttrSizedOperandSegments]> {

@@ -61,6 +61,8 @@ struct CompileOptions {
   CodegenOptions codegen;
   /// Off: every op is a kernel of its own. Slow, and free of the mistakes of whatever joins ops.
   bool fusion = true;
+  /// Off: convolutions multiply every weight with every cell, with smaller modules and a little less error.
+  bool winograd = true;
   /// Computes what depends on constants only, in phase clean; must outlive the compilation. Null: a run computes it.
   const ConstantEvaluator *evaluator = nullptr;
   /// The last phase to run; nothing is serialized then.

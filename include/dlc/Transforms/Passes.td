@@ -37,7 +37,11 @@ def ExpandOps : Pass<"expand-ops", "::mlir::func::FuncOp"> {
 
 def ChooseLayout : Pass<"choose-layout", "::mlir::func::FuncOp"> {
   let summary = "Gives convolutions and windows, and what lies between them, channels last";
-  let description = [{ Scales and sums of a convolution's channels go into its filters. A convolution of one cell becomes a product. }];
+  let description = [{
+    Scales and sums of a convolution's channels go into its filters. A convolution of one cell becomes a product, one of 3 x 3 cells with
+    many results a dlc.winograd_conv.
+  }];
+  let options = [Option<"winograd", "winograd", "bool", /*default=*/"true", "false: no dlc.winograd_conv">];
   let dependentDialects = ["::dlc::DlcDialect"];
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelRunner.h"
+#include "dlc/IR/KernelOps.h"
 #include "dlcrt/kernel_abi.h"
 #include <array>
 #include <cmath>
@@ -872,6 +873,71 @@ TEST_P(Kernels, StaticZeroSizes) {
   half.run("half", {nullptr, nullptr, halves}, {3}, 0, 1);
   for (uint16_t v : halves)
     EXPECT_EQ(v, 0x4000); // 2
+}
+
+/// What dlc.kernel_winograd makes of x is the plain convolution with the filters whose transforms it gets, for any size, padding and cut; tiles that are not
+/// whole lines of its own go by what it decomposes into.
+TEST_P(Kernels, Winograd) {
+  struct Case {
+    int64_t m, batch, height, width, channels, filters;
+    const char *tiles;
+    int64_t lines; // of a tile; 0: all
+  };
+  for (const Case &c : {Case{4, 2, 9, 7, 17, 33, "1, 4, 0, 0", 4}, Case{4, 1, 16, 21, 16, 100, "1, 0, 0, 0", 0}, Case{2, 1, 14, 14, 24, 40, "1, 6, 0, 0", 6},
+                        Case{2, 2, 5, 6, 16, 16, "1, 0, 0, 0", 0}, Case{4, 1, 7, 9, 9, 20, "1, 3, 0, 0", 3}, Case{2, 1, 1, 2, 3, 2, "1, 0, 0, 0", 0}}) {
+    int64_t a = c.m + 2, rows = c.height + 1, columns = c.width - 1; // padded by 2 and 1, 0 and 1
+    std::string text = R"(
+      plan.kernel @k operands 3 destinations 1 scalars 2 {kind = #plan.kind<conv, 0>, schedule = #plan.schedule<tiles = [TILES]>,
+          plan.dims = [array<i64: -1, 0, 1, -1>, array<i64: -1, -1, -1>, array<i64: -1>, array<i64: -1, -1, -1, -1>]}
+          (%x: tensor<BATCHx?x?xCHANNELSxf32>, %w: tensor<CELLSxCHANNELSxFILTERSxf32>, %b: tensor<FILTERSxf32>,
+           %d: tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>, %h: index, %v: index) {
+        %two = arith.constant 2 : index
+        %zero = arith.constant 0 : index
+        %c = dlc.kernel_winograd ins(%x, %w : tensor<BATCHx?x?xCHANNELSxf32>, tensor<CELLSxCHANNELSxFILTERSxf32>)
+            outs(%d : tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>) begins(%two, %zero) {tile = SIDE : i64} -> tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>
+        %e = tensor.empty() : tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>
+        %r = linalg.generic {indexing_maps = [affine_map<(n, i, j, f) -> (n, i, j, f)>, affine_map<(n, i, j, f) -> (f)>, affine_map<(n, i, j, f) -> (n, i, j, f)>],
+                             iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+            ins(%c, %b : tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>, tensor<FILTERSxf32>) outs(%e : tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>) {
+        ^bb0(%s: f32, %o: f32, %u: f32):
+          %t = arith.addf %s, %o : f32
+          linalg.yield %t : f32
+        } -> tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>
+        plan.yield %r : tensor<BATCHxROWSxCOLUMNSxFILTERSxf32>
+      })";
+    for (auto [name, value] : {std::pair<std::string, std::string>{"TILES", c.tiles}, {"BATCH", std::to_string(c.batch)}, {"CHANNELS", std::to_string(c.channels)},
+                               {"FILTERS", std::to_string(c.filters)}, {"CELLS", std::to_string(a * a)}, {"ROWS", std::to_string(rows)},
+                               {"COLUMNS", std::to_string(columns)}, {"SIDE", std::to_string(c.m)}})
+      for (size_t at; (at = text.find(name)) != std::string::npos;)
+        text.replace(at, name.size(), value);
+    KernelRunner runner(text, GetParam());
+    ASSERT_EQ(runner.error, "");
+    auto x = randomFloats(c.batch * c.height * c.width * c.channels), w = randomFloats(9 * c.channels * c.filters, 2), bias = randomFloats(c.filters, 3);
+    dlc::WinogradMatrices::Matrix filter = dlc::winogradMatrices(c.m).filter;
+    std::vector<float> transformed(a * a * c.channels * c.filters), d(c.batch * rows * columns * c.filters, NAN);
+    for (int64_t i = 0; i < c.channels * c.filters; ++i)
+      for (int64_t cell = 0; cell < a * a; ++cell) {
+        double sum = 0;
+        for (int64_t k = 0; k < 9; ++k)
+          sum += filter[cell / a][k / 3] * filter[cell % a][k % 3] * w[k * c.channels * c.filters + i];
+        transformed[cell * c.channels * c.filters + i] = float(sum);
+      }
+    uint32_t tiles = uint32_t(c.batch * (c.lines ? (rows + c.lines - 1) / c.lines : 1));
+    EXPECT_EQ(runner.run("k", {x.data(), transformed.data(), bias.data(), d.data()}, {c.height, c.width}, 0, tiles), 0u);
+    for (int64_t n = 0; n < c.batch; ++n)
+      for (int64_t i = 0; i < rows; ++i)
+        for (int64_t j = 0; j < columns; ++j)
+          for (int64_t f = 0; f < c.filters; ++f) {
+            double sum = bias[f];
+            for (int64_t k = 0; k < 9; ++k) {
+              int64_t row = i + k / 3 - 2, column = j + k % 3;
+              if (row >= 0 && row < c.height && column < c.width)
+                for (int64_t channel = 0; channel < c.channels; ++channel)
+                  sum += double(x[((n * c.height + row) * c.width + column) * c.channels + channel]) * w[(k * c.channels + channel) * c.filters + f];
+            }
+            ASSERT_NEAR(d[((n * rows + i) * columns + j) * c.filters + f], sum, 5e-5) << c.m << ": " << n << ", " << i << ", " << j << ", " << f;
+          }
+  }
 }
 
 TEST_P(Kernels, Scan) {
