@@ -18,6 +18,11 @@
 // So any stride, dilation and padding runs at the speed of a product, and nothing is copied. The last rows of a tile are computed as often as it takes
 // to fill a register tile: there is one kernel for all numbers of rows. Filters lie in panels of 16 (a constant that pack-constants has packed), or
 // side by side as they are. Sums run over cells, then channels, whatever the tile.
+//
+// Few channels: the cells along the last axis, which lie side by side, count as one cell with as many more channels (a run). Runs that begin or end in
+// the padding are copied, with zeros.
+//
+// Few filters (they then lie one after the other as wholes): vectors run along the channels, and the lanes of a sum are added up at the end.
 
 #include "Contraction.h"
 #include "WindowNest.h"
@@ -47,8 +52,10 @@ public:
     kernel.assign(shape.begin() + 1, shape.end() - 2);
     for (int64_t size : kernel)
       cells *= size;
-    if (packed)
+    if (packed) {
       w = packed.getSource();
+      alongTerms = packed.getStaticInnerTiles()[0] == 1;
+    }
     if (auto schedule = func->getAttrOfType<plan::ScheduleAttr>(kScheduleAttr))
       tiles.assign(schedule.getTiles().begin(), schedule.getTiles().end());
     tiles.resize(rank, 0);
@@ -66,20 +73,23 @@ public:
   }
 
   void emit() {
+    findRuns();
     chooseRows();
     enterKernel(x);
     makeWeights();
     Value origin = memref::ExtractAlignedPointerAsIndexOp::create(rewriter, loc, x);
     int64_t room = chunk / tile.rows;
+    if (run > 1 && mayEnd)
+      copies = allocate({room, cells, tile.rows, channels}, element);
     table = allocate({room, cells, tile.rows}, rewriter.getI64Type());
     zeros = allocate({groups * channels}, element);
     separate = work > kFew || !vectorEpilogue;
-    inPieces = cells * channels * tile.columns * (accumulator.getIntOrFloatBitWidth() / 8) > kLong;
+    inPieces = !alongTerms && cells * channels * tile.columns * (accumulator.getIntOrFloatBitWidth() / 8) > kLong;
     pieceChannels = llvm::divideCeil(channels, llvm::divideCeil(channels, kPiece));
     pieceCells = std::max<int64_t>(kPiece / channels, 1);
     if (inPieces)
       buffer = allocate({chunk, tile.columns}, accumulator);
-    else if (separate)
+    else if (separate && !alongTerms)
       buffer = allocate({tile.rows, tile.columns}, element);
     enterTiles(tiles, extents);
     each(index(0), index(groups * channels), 1, [&](Value c) {
@@ -104,6 +114,7 @@ private:
   static constexpr int64_t kChunk = 192;
   /// Bytes of a register tile's filters from which on sums go in pieces, and terms of a piece.
   static constexpr int64_t kLong = 96 * 1024, kPiece = 192;
+  static constexpr int64_t kCopies = 128 * 1024; // bytes of runs that are copied at a time
   static constexpr int64_t kAhead = 24; // terms that filters are asked for before they are used
 
   static OpFoldResult asResult(Value v) { return getAsOpFoldResult(v); }
@@ -111,15 +122,35 @@ private:
     return asValue(fold(rewriter.getAffineSymbolExpr(0) * rewriter.getAffineSymbolExpr(1), {x, y}));
   }
 
+  /// Cells along the last axis that count as one.
+  void findRuns() {
+    constexpr int64_t kFewChannels = 16;
+    int64_t length = kernel.back();
+    if (groups != 1 || length == 1 || channels >= kFewChannels || op.getDilations().back() != 1)
+      return;
+    run = length;
+    channelsOfCell = channels;
+    kernel.back() = 1;
+    channels *= length;
+    cells /= length;
+    auto sizeOf = [&](Value v) { return cast<RankedTensorType>(v.getType()).getDimSize(rank - 2); };
+    int64_t size = sizeOf(op.getX()), count = sizeOf(op.getInit());
+    mayEnd = getConstantIntValue(op.getBegins().back()) != 0 || ShapedType::isDynamic(size) || ShapedType::isDynamic(count) ||
+             (count - 1) * op.getStrides().back() + length > size;
+  }
+
   /// Rows of a register tile, so that few are computed in vain; and how many make a chunk.
   void chooseRows() {
+    if (alongTerms)
+      tile.rows = std::min<int64_t>(12 / filters, 8);
     int64_t rows = 1;
     for (unsigned d = 1; d + 1 < rank; ++d) {
       int64_t size = cast<RankedTensorType>(op.getInit().getType()).getDimSize(d);
       rows = ShapedType::isDynamic(size) || rows < 0 ? -1 : rows * (d == 1 && tiles[1] > 0 ? std::min(tiles[1], size) : size);
     }
-    chunk = llvm::alignTo(kChunk, tile.rows);
-    if (rows <= 0)
+    int64_t most = run > 1 && mayEnd ? std::clamp<int64_t>(kCopies / (cells * channels * 4), tile.rows, kChunk) : kChunk;
+    chunk = llvm::alignTo(most, tile.rows);
+    if (rows <= 0 || alongTerms)
       return;
     auto computed = [&](int64_t r) { return llvm::divideCeil(rows, r) * r; };
     int64_t best = tile.rows;
@@ -127,11 +158,17 @@ private:
       if (computed(r) < computed(best))
         best = r;
     tile.rows = best;
-    chunk = std::min<int64_t>(llvm::alignTo(kChunk, best), llvm::alignTo(rows, best));
+    chunk = std::min<int64_t>(llvm::alignTo(most, best), llvm::alignTo(rows, best));
   }
 
-  /// W as [group, panel, cell and channel, 16], or [group, cell and channel, filter].
+  /// W as [group, panel, cell and channel, 16], [group, cell and channel, filter], or, along terms, [filter, cell and channel].
   void makeWeights() {
+    if (alongTerms) {
+      SmallVector<ReassociationIndices> sets{{0, 1}, {}};
+      llvm::append_range(sets.back(), llvm::seq<int64_t>(2, cast<ShapedType>(w.getType()).getRank()));
+      weights = memref::CollapseShapeOp::create(rewriter, loc, w, sets);
+      return;
+    }
     int64_t all = cast<ShapedType>(w.getType()).getRank();
     SmallVector<ReassociationIndices> sets{{0}};
     if (isPacked)
@@ -160,9 +197,18 @@ private:
         }
         std::function<void(unsigned, Value, Value, Value)> cell = [&](unsigned d, Value cellNumber, Value place, Value isInside) {
           if (d == rank - 2) {
-            Value offset = arith::MulIOp::create(rewriter, loc, place, number(groups * channels * bytes));
+            Value offset = arith::MulIOp::create(rewriter, loc, place, number(groups * channels / run * bytes));
             Value address = arith::AddIOp::create(rewriter, loc, origin, offset);
-            store(asAddress(arith::SelectOp::create(rewriter, loc, isInside, address, none)), table, {at, cellNumber, i});
+            if (isInside)
+              address = arith::SelectOp::create(rewriter, loc, isInside, address, none);
+            store(asAddress(address), table, {at, cellNumber, i});
+            return;
+          }
+          if (run > 1 && d == rank - 3) {
+            Value next = arith::AddIOp::create(rewriter, loc, arith::MulIOp::create(rewriter, loc, place, sizes[d + 1]), starts[d]);
+            cell(d + 1, cellNumber, next, isInside);
+            if (mayEnd)
+              copyRun(next, starts[d], sizes[d + 1], isInside, origin, {at, cellNumber, i});
             return;
           }
           each(index(0), index(kernel[d]), 1, [&](Value k) {
@@ -180,10 +226,54 @@ private:
     });
   }
 
+  /// What a run has of the padding is zeros in a copy of it. `place`: where it begins in x, `start`: along the axis of `size`.
+  void copyRun(Value place, Value start, Value size, Value isInside, Value origin, SmallVector<Value> where) {
+    auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) { return arith::CmpIOp::create(rewriter, loc, predicate, x, y); };
+    Value end = arith::AddIOp::create(rewriter, loc, start, number(run));
+    Value isCut = arith::OrIOp::create(rewriter, loc, compare(arith::CmpIPredicate::slt, start, zero), compare(arith::CmpIPredicate::sgt, end, size));
+    if (isInside)
+      isCut = arith::AndIOp::create(rewriter, loc, isCut, isInside);
+    auto cut = scf::IfOp::create(rewriter, loc, isCut, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(cut.thenBlock());
+    Type i64 = rewriter.getI64Type();
+    auto pointer = LLVM::LLVMPointerType::get(rewriter.getContext());
+    int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+    Value none = arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(element));
+    AffineExpr s = rewriter.getAffineSymbolExpr(0), t = rewriter.getAffineSymbolExpr(1);
+    each(index(0), index(run), 1, [&](Value k) {
+      Value isOn = compare(arith::CmpIPredicate::ult, arith::AddIOp::create(rewriter, loc, start, k), size);
+      each(index(0), index(channelsOfCell), 1, [&](Value c) {
+        auto read = scf::IfOp::create(rewriter, loc, isOn,
+                                      [&](OpBuilder &b, Location) {
+                                        Value at = arith::MulIOp::create(b, loc, arith::AddIOp::create(b, loc, place, k), number(channelsOfCell));
+                                        Value offset = arith::MulIOp::create(b, loc, arith::AddIOp::create(b, loc, at, c), number(bytes));
+                                        Value address = arith::IndexCastOp::create(b, loc, i64, arith::AddIOp::create(b, loc, origin, offset));
+                                        Value from = LLVM::IntToPtrOp::create(b, loc, pointer, address);
+                                        scf::YieldOp::create(b, loc, LLVM::LoadOp::create(b, loc, element, from, bytes).getResult());
+                                      },
+                                      [&](OpBuilder &b, Location) { scf::YieldOp::create(b, loc, none); });
+        SmallVector<Value> to(where);
+        to.push_back(asValue(fold(s * channelsOfCell + t, {k, c})));
+        store(read.getResult(0), copies, to);
+      });
+    });
+    Value first = memref::ExtractAlignedPointerAsIndexOp::create(rewriter, loc, copies);
+    Value number = where[0];
+    for (auto [by, next] : {std::pair(cells, where[1]), std::pair(tile.rows, where[2])})
+      number = asValue(fold(s * by + t, {number, next}));
+    Value address = arith::AddIOp::create(rewriter, loc, first, asValue(fold(s * (channels * bytes), {number})));
+    store(arith::IndexCastOp::create(rewriter, loc, i64, address), table, where);
+  }
+
   /// The block's position that is row `i` of the register tile from `begin` on.
   Value positionAt(Value begin, Value i) { return asValue(smaller(plus(begin, i), minus(block.count, index(1)))); }
 
   void emitGroup(Value group) {
+    if (alongTerms) {
+      each(index(0), block.count, tile.rows, [&](Value begin) { emitDots(begin); });
+      return;
+    }
     Value begin = from.back(), end = groups == 1 ? plus(begin, counts.back()) : number(filters);
     if (groups > 1)
       begin = zero;
@@ -319,6 +409,47 @@ private:
     });
   }
 
+  /// All filters of a register tile's rows, with lanes along the channels.
+  void emitDots(Value begin) {
+    Value at = asValue(fold(rewriter.getAffineSymbolExpr(0).floorDiv(tile.rows), {begin}));
+    auto pointer = LLVM::LLVMPointerType::get(rewriter.getContext());
+    int64_t bytes = element.getIntOrFloatBitWidth() / 8, whole = llvm::alignDown(channels, tile.vector);
+    State sums = range(index(0), index(cells), 1, State(tile.rows * filters, none()), [&](Value cell, State before) {
+      SmallVector<Value> rows;
+      for (int64_t i = 0; i < tile.rows; ++i)
+        rows.push_back(LLVM::IntToPtrOp::create(rewriter, loc, pointer, load(table, {at, cell, number(i)}, 1)));
+      Value first = asValue(fold(rewriter.getAffineSymbolExpr(0) * channels, {cell}));
+      auto step = [&](Value channel, State so, Value mask) {
+        auto type = VectorType::get(tile.vector, element);
+        State after, own;
+        for (int64_t f = 0; f < filters; ++f)
+          own.push_back(widened(load(weights, {number(f), plus(first, channel)}, tile.vector, mask)));
+        Value offset = arith::IndexCastOp::create(rewriter, loc, rewriter.getI64Type(), channel);
+        for (int64_t i = 0; i < tile.rows; ++i) {
+          Value place = LLVM::GEPOp::create(rewriter, loc, pointer, element, rows[i], ArrayRef<LLVM::GEPArg>{offset});
+          Value cells;
+          if (mask)
+            cells = LLVM::MaskedLoadOp::create(rewriter, loc, type, place, mask, arith::ConstantOp::create(rewriter, loc, rewriter.getZeroAttr(type)), bytes);
+          else
+            cells = LLVM::LoadOp::create(rewriter, loc, type, place, bytes);
+          cells = widened(cells);
+          for (int64_t f = 0; f < filters; ++f)
+            after.push_back(multiplyAdd(cells, own[f], so[i * filters + f]));
+        }
+        return after;
+      };
+      before = range(index(0), index(whole), tile.vector, before, [&](Value channel, State so) { return step(channel, so, {}); });
+      return whole == channels ? before : step(number(whole), before, maskOf(rewriter, loc, number(channels - whole), tile.vector));
+    });
+    for (int64_t i = 0; i < tile.rows; ++i)
+      for (int64_t f = 0; f < filters; ++f) {
+        Value sum = combineLanes(rewriter, loc, sums[i * filters + f], [&](Value x, Value y) { return add(x, y); });
+        if (accumulator != element)
+          sum = arith::TruncFOp::create(rewriter, loc, element, sum);
+        writeResults(sum, placeOf(plus(block.first, positionAt(begin, number(i))), number(f)), 1);
+      }
+  }
+
   Value readWeights(Value group, Value term, Value column) {
     if (!isPacked) {
       Value count = minus(index(filters), column);
@@ -354,9 +485,11 @@ private:
   RegisterTile tile;
   SmallVector<int64_t> tiles;
   int64_t groups = 1, channels = 1, filters = 1, cells = 1, chunk = kChunk;
-  bool separate = false, inPieces = false;
+  int64_t run = 1, channelsOfCell = 1; // cells that count as one
+  bool mayEnd = false;                 // runs may reach into the padding
+  bool alongTerms = false, separate = false, inPieces = false;
   int64_t pieceCells = 1, pieceChannels = 1;
-  Value weights, table, zeros, buffer;
+  Value weights, table, zeros, copies, buffer;
   struct {
     Value batch, first, count;
   } block; // positions that the table has

@@ -299,9 +299,28 @@ static std::optional<PackedOperand> packedFilters(plan::KernelOp kernel, Value w
   return format;
 }
 
+/// So few that vectors had better run along the terms. The same for all targets, so that variants share packed constants.
+static bool hasFewFilters(KernelConvOp op) {
+  constexpr int64_t kFew = 4, kLeastTerms = 64;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op.getW().getType()).getShape();
+  if (ShapedType::isDynamicShape(shape) || shape.front() != 1 || shape.back() > kFew)
+    return false;
+  int64_t cells = llvm::product_of(shape.drop_front().drop_back(2)), channels = shape[shape.size() - 2];
+  bool hasRuns = channels < 16 && op.getDilations().back() == 1;
+  return cells * channels >= kLeastTerms && (hasRuns ? channels * shape[shape.size() - 3] : channels) >= 8;
+}
+
+/// One filter after the other.
+static std::optional<PackedOperand> wholeFilters(plan::KernelOp kernel, Value w) {
+  std::optional<PackedOperand> format = packedFilters(kernel, w, /*groups=*/1);
+  if (format)
+    format->panel = 1;
+  return format;
+}
+
 std::optional<PackedOperand> packedOperand(plan::KernelOp kernel, const Target &) {
   for (auto op : kernel.getBody().front().getOps<KernelConvOp>())
-    return packedFilters(kernel, op.getW(), /*groups=*/1);
+    return hasFewFilters(op) ? wholeFilters(kernel, op.getW()) : packedFilters(kernel, op.getW(), /*groups=*/1);
   for (auto op : kernel.getBody().front().getOps<KernelWinogradOp>())
     return packedFilters(kernel, op.getW(), /*groups=*/0);
   // What emit-contractions can write: one contraction and what is computed from its elements.
