@@ -370,6 +370,123 @@ LogicalResult ConvTransposeOp::shape(ShapeContext &context) {
   return success();
 }
 
+namespace {
+
+/// What transposed convolutions are composed of: ops that move elements.
+struct Mover {
+  RewriterBase &rewriter;
+  Location loc;
+  Type element;
+
+  SmallVector<DimExpr> constants(ArrayRef<int64_t> values) const {
+    return llvm::map_to_vector(values, [&](int64_t v) { return constantDim(rewriter.getContext(), v); });
+  }
+  Value transposed(Value v, ArrayRef<int64_t> perm) const {
+    SmallVector<DimExpr> from = dimsOf(v.getType()), to;
+    for (int64_t axis : perm)
+      to.push_back(from[axis]);
+    return TransposeOp::create(rewriter, loc, tensorType(to, element), v, rewriter.getDenseI64ArrayAttr(perm));
+  }
+  Value reshaped(Value v, ArrayRef<DimExpr> dims) const { return reshapeTo(rewriter, loc, v, tensorType(dims, element)); }
+  /// The last axes, as many as `sizes` (their sizes), from back to front.
+  Value turned(Value v, ArrayRef<int64_t> sizes) const {
+    SmallVector<int64_t> starts;
+    for (int64_t size : sizes)
+      starts.push_back(size - 1);
+    SmallVector<int64_t> minusOnes(sizes.size(), -1), least(sizes.size(), INT64_MIN);
+    return sliced(v, minusOnes, least, starts, -1, dimsOf(v.getType()));
+  }
+  /// The last axes with as many zeros more in front and behind; less, where that is negative.
+  Value extended(Value v, ArrayRef<DimExpr> front, ArrayRef<DimExpr> rear) const {
+    SmallVector<DimExpr> dims = dimsOf(v.getType());
+    SmallVector<int64_t> starts, ends;
+    size_t first = dims.size() - front.size();
+    for (auto [i, before, after] : llvm::enumerate(front, rear)) {
+      if (before.getConstant().value_or(1) > 0 || after.getConstant().value_or(1) > 0) {
+        SmallVector<DimExpr> all = constants(SmallVector<int64_t>(first, 0)), behind(all);
+        llvm::append_range(all, front);
+        llvm::append_range(behind, rear);
+        return padded(rewriter, loc, v, all, behind);
+      }
+      starts.push_back(-*before.getConstant());
+      ends.push_back(*after.getConstant() ? *after.getConstant() : INT64_MAX);
+      dims[first + i] = addDims(dims[first + i], addDims(before, after));
+    }
+    bool isAll = llvm::all_of(starts, [](int64_t n) { return n == 0; }) && llvm::all_of(ends, [](int64_t n) { return n == INT64_MAX; });
+    return isAll ? v : sliced(v, starts, ends, starts, 1, dims);
+  }
+
+private:
+  /// The last axes from `starts` (`first` from the front) on.
+  Value sliced(Value v, ArrayRef<int64_t> starts, ArrayRef<int64_t> ends, ArrayRef<int64_t> first, int64_t step, ArrayRef<DimExpr> dims) const {
+    auto integers = [&](ArrayRef<int64_t> values) -> Value { return ConstantOp::create(rewriter, loc, rewriter.getI64TensorAttr(values)); };
+    int64_t rank = dims.size(), count = starts.size();
+    SmallVector<int64_t> axes(llvm::to_vector(llvm::seq<int64_t>(rank - count, rank)));
+    SmallVector<DimExpr> from = constants(SmallVector<int64_t>(rank - count, 0)), steps = constants(SmallVector<int64_t>(rank - count, 1));
+    llvm::append_range(from, constants(first));
+    llvm::append_range(steps, constants(SmallVector<int64_t>(count, step)));
+    auto slice = SliceOp::create(rewriter, loc, tensorType(dims, element), v, integers(starts), integers(ends), integers(axes),
+                                 integers(SmallVector<int64_t>(count, step)));
+    slice.setResolvedStartsAttr(rewriter.getArrayAttr(SmallVector<Attribute>(from.begin(), from.end())));
+    slice.setResolvedStepsAttr(rewriter.getArrayAttr(SmallVector<Attribute>(steps.begin(), steps.end())));
+    return slice;
+  }
+};
+
+} // namespace
+
+/// Windows that overlap, of an op without dilations. What the results at each place between two strides are made of is a convolution over x with a part of
+/// the filters; together they are one, with more filters, whose results are then put between each other:
+/// y[q * stride + r] = sum over j of x[q - j] * w[j * stride + r].
+static Value expandByPhases(ConvTransposeOp op, const Mover &m, ArrayRef<DimExpr> begins) {
+  auto type = cast<RankedTensorType>(op.getResult().getType()), wType = cast<RankedTensorType>(op.getW().getType());
+  int64_t rank = type.getRank(), axes = rank - 2, group = op.getGroup(), channels = wType.getDimSize(0), filters = wType.getDimSize(1), phases = 1;
+  SmallVector<int64_t> strides = onesOr(op.getStrides(), axes), kernel;
+  DimExpr zero = constantDim(op.getContext(), 0);
+  SmallVector<DimExpr> behind(2, zero);
+  for (auto [size, stride] : llvm::zip_equal(wType.getShape().drop_front(2), strides)) {
+    kernel.push_back(llvm::divideCeil(size, stride));
+    phases *= stride;
+    behind.push_back(constantDim(op.getContext(), kernel.back() * stride - size));
+  }
+  // [channels, filters / group, kernel * stride...] to [group, phases, filters, channels / group, kernel...], turned around.
+  SmallVector<int64_t> parted{group, channels / group, filters}, order{0}, joined{group * phases * filters, channels / group};
+  for (int64_t d = 0; d < axes; ++d) {
+    parted.append({kernel[d], strides[d]});
+    order.push_back(4 + 2 * d);
+    joined.push_back(kernel[d]);
+  }
+  order.append({2, 1});
+  for (int64_t d = 0; d < axes; ++d)
+    order.push_back(3 + 2 * d);
+  Value w = padded(m.rewriter, m.loc, op.getW(), SmallVector<DimExpr>(rank, zero), behind);
+  w = m.turned(m.reshaped(m.transposed(m.reshaped(w, m.constants(parted)), order), m.constants(joined)), kernel);
+
+  SmallVector<DimExpr> x = dimsOf(op.getX().getType()), product{x[0], m.constants({group * phases * filters})[0]}, apart{x[0]}, whole{x[0], dimsOf(type)[1]};
+  SmallVector<int64_t> pads, between{0, 1, 2 + axes};
+  llvm::append_range(apart, m.constants({group}));
+  llvm::append_range(apart, m.constants(strides));
+  llvm::append_range(apart, m.constants({filters}));
+  SmallVector<DimExpr> front, rear;
+  SmallVector<Attribute> resolved;
+  for (int64_t d = 0; d < axes; ++d) {
+    pads.push_back(kernel[d] - 1);
+    DimExpr count = addDims(x[d + 2], constantDim(op.getContext(), kernel[d] - 1)), all = mulDims(count, constantDim(op.getContext(), strides[d]));
+    product.push_back(count);
+    apart.push_back(count);
+    between.append({3 + axes + d, 2 + d});
+    whole.push_back(all);
+    resolved.push_back(constantDim(op.getContext(), kernel[d] - 1));
+    front.push_back(subDims(zero, begins[d]));
+    rear.push_back(subDims(addDims(dimsOf(type)[d + 2], begins[d]), all));
+  }
+  pads.append(SmallVector<int64_t>(pads));
+  Value result = ConvOp::create(m.rewriter, m.loc, tensorType(product, m.element), op.getX(), w, Value(), SmallVector<int64_t>(axes, 1), SmallVector<int64_t>(axes, 1),
+                                pads, "NOTSET", group, /*channelsLast=*/false, m.rewriter.getArrayAttr(resolved));
+  result = m.reshaped(m.transposed(m.reshaped(result, apart), between), whole);
+  return m.extended(result, front, rear);
+}
+
 LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
   if (!getResolvedPads() || !getResolvedEnds())
     return emitOpError("its pads are not resolved; run infer-shapes");
@@ -386,21 +503,10 @@ LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
   SmallVector<DimExpr> x = dimsOf(getX().getType()), begins, ends;
   llvm::append_range(begins, getResolvedPads()->getAsRange<DimExpr>());
   llvm::append_range(ends, getResolvedEnds()->getAsRange<DimExpr>());
-  auto transposed = [&](Value v, ArrayRef<int64_t> perm) -> Value {
-    SmallVector<DimExpr> from = dimsOf(v.getType()), to;
-    for (int64_t axis : perm)
-      to.push_back(from[axis]);
-    return TransposeOp::create(rewriter, loc, tensorType(to, element), v, rewriter.getDenseI64ArrayAttr(perm));
-  };
-  auto reshaped = [&](Value v, ArrayRef<DimExpr> dims) { return reshapeTo(rewriter, loc, v, tensorType(dims, element)); };
-  auto constants = [&](ArrayRef<int64_t> values) {
-    SmallVector<DimExpr> dims;
-    for (int64_t v : values)
-      dims.push_back(constantDim(c, v));
-    return dims;
-  };
+  Mover m{rewriter, loc, element};
   Value result;
-  bool isApart = group == 1 && kernel == strides && llvm::all_of(dilations, [](int64_t d) { return d == 1; }) && llvm::all_of(begins, [&](DimExpr e) { return e == zero; }) &&
+  bool hasNoDilation = llvm::all_of(dilations, [](int64_t d) { return d == 1; });
+  bool isApart = group == 1 && kernel == strides && hasNoDilation && llvm::all_of(begins, [&](DimExpr e) { return e == zero; }) &&
                  llvm::all_of(ends, [&](DimExpr e) { return e == zero; });
   if (isApart) {
     // Windows side by side: [batch, spatial..., channels] x [channels, kernel..., filters], and each axis behind its own kernel's.
@@ -412,10 +518,10 @@ LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
     int64_t cells = 1;
     for (int64_t k : kernel)
       cells *= k;
-    Value a = transposed(getX(), last), b = reshaped(transposed(getW(), ofW), constants({channels, cells * filters}));
+    Value a = m.transposed(getX(), last), b = m.reshaped(m.transposed(getW(), ofW), m.constants({channels, cells * filters}));
     SmallVector<DimExpr> product = dimsOf(a.getType()), parted(ArrayRef(product).drop_back()), whole{x[0]};
     product.back() = constantDim(c, cells * filters);
-    llvm::append_range(parted, constants(kernel));
+    llvm::append_range(parted, m.constants(kernel));
     parted.push_back(constantDim(c, filters));
     SmallVector<int64_t> order{0};
     for (int64_t d = 0; d < axes; ++d) {
@@ -424,10 +530,12 @@ LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
     }
     order.push_back(2 * axes + 1);
     whole.push_back(constantDim(c, filters));
-    Value parts = reshaped(MatMulOp::create(rewriter, loc, tensorType(product, element), a, b), parted);
+    Value parts = m.reshaped(MatMulOp::create(rewriter, loc, tensorType(product, element), a, b), parted);
     SmallVector<int64_t> back{0, rank - 1};
     llvm::append_range(back, llvm::seq<int64_t>(1, rank - 1));
-    result = transposed(reshaped(transposed(parts, order), whole), back);
+    result = m.transposed(m.reshaped(m.transposed(parts, order), whole), back);
+  } else if (hasNoDilation && llvm::any_of(strides, [](int64_t s) { return s > 1; })) {
+    result = expandByPhases(*this, m, begins);
   } else {
     // Zeros between the elements of x: each gets an axis of its own, which is made longer.
     Value spread = getX();
@@ -441,7 +549,7 @@ LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
         behind[3 + 2 * d] = constantDim(c, strides[d] - 1);
         dims.push_back(mulDims(x[d + 2], constantDim(c, strides[d])));
       }
-      spread = reshaped(padded(rewriter, loc, reshaped(spread, alone), SmallVector<DimExpr>(2 * axes + 2, zero), behind), dims);
+      spread = m.reshaped(padded(rewriter, loc, m.reshaped(spread, alone), SmallVector<DimExpr>(2 * axes + 2, zero), behind), dims);
     } else {
       dims = x;
     }
@@ -461,24 +569,14 @@ LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
     llvm::append_range(parted, kernel);
     llvm::append_range(joined, kernel);
     llvm::append_range(order, llvm::seq<int64_t>(3, rank + 1));
-    Value w = reshaped(transposed(reshaped(getW(), constants(parted)), order), constants(joined));
-    auto integers = [&](ArrayRef<int64_t> values) -> Value { return ConstantOp::create(rewriter, loc, rewriter.getI64TensorAttr(values)); };
-    SmallVector<int64_t> least(axes, INT64_MIN), minusOnes(axes, -1), spatial(llvm::to_vector(llvm::seq<int64_t>(2, rank)));
-    SmallVector<Attribute> starts{zero, zero}, steps{one, one};
-    for (int64_t k : kernel) {
-      starts.push_back(constantDim(c, k - 1));
-      steps.push_back(constantDim(c, -1));
-    }
-    auto turned = SliceOp::create(rewriter, loc, w.getType(), w, integers(minusOnes), integers(least), integers(spatial), integers(minusOnes));
-    turned.setResolvedStartsAttr(rewriter.getArrayAttr(starts));
-    turned.setResolvedStepsAttr(rewriter.getArrayAttr(steps));
-    result = ConvOp::create(rewriter, loc, type, spread, turned, Value(), SmallVector<int64_t>(axes, 1), dilations, SmallVector<int64_t>(), "NOTSET", group,
+    Value w = m.reshaped(m.transposed(m.reshaped(getW(), m.constants(parted)), order), m.constants(joined));
+    result = ConvOp::create(rewriter, loc, type, spread, m.turned(w, kernel), Value(), SmallVector<int64_t>(axes, 1), dilations, SmallVector<int64_t>(), "NOTSET", group,
                             /*channelsLast=*/false, rewriter.getArrayAttr(none));
   }
   if (getBias()) {
     SmallVector<DimExpr> dims(rank, one);
     dims[1] = dimsOf(getBias().getType())[0];
-    result = AddOp::create(rewriter, loc, type, result, reshaped(getBias(), dims));
+    result = AddOp::create(rewriter, loc, type, result, m.reshaped(getBias(), dims));
   }
   rewriter.replaceOp(*this, result);
   return success();

@@ -30,7 +30,8 @@ def Dlc_ConvTransposeOp : Dlc_Op<"conv_transpose", ["form", "expand"], [Pure]> {
   let description = [{
     Attributes as those of dlc.conv, and `outputPadding` (empty: zeros) and `outputShape` (empty: what follows from the others). infer-shapes writes
     how much is cut off before and behind each spatial axis into `resolvedPads` (a negative number adds as much). It expands into a product where
-    windows do not overlap, else into a convolution over x with zeros between its elements.
+    windows lie side by side, else into a convolution over x with as many filters for each place between two strides, or, with dilations, over x with
+    zeros between its elements.
   }];
   let arguments = (ins AnyTensor:$x, AnyTensor:$w, Optional<AnyTensor>:$bias, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations,
                        DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$outputPadding, DenseI64ArrayAttr:$outputShape, StrAttr:$autoPad, I64Attr:$group,
