@@ -394,7 +394,14 @@ struct Mover {
     for (int64_t size : sizes)
       starts.push_back(size - 1);
     SmallVector<int64_t> minusOnes(sizes.size(), -1), least(sizes.size(), INT64_MIN);
-    return sliced(v, minusOnes, least, starts, -1, dimsOf(v.getType()));
+    return sliced(v, minusOnes, least, starts, minusOnes, dimsOf(v.getType()));
+  }
+  /// Every `steps`th of the last axes, whose sizes are known, from `starts` on.
+  Value every(Value v, ArrayRef<int64_t> starts, ArrayRef<int64_t> steps) const {
+    SmallVector<DimExpr> dims = dimsOf(v.getType());
+    for (auto [dim, start, step] : llvm::zip_equal(MutableArrayRef(dims).take_back(starts.size()), starts, steps))
+      dim = constants({int64_t(llvm::divideCeil(*dim.getConstant() - start, step))})[0];
+    return sliced(v, starts, SmallVector<int64_t>(starts.size(), INT64_MAX), starts, steps, dims);
   }
   /// The last axes with as many zeros more in front and behind; less, where that is negative.
   Value extended(Value v, ArrayRef<DimExpr> front, ArrayRef<DimExpr> rear) const {
@@ -413,78 +420,110 @@ struct Mover {
       dims[first + i] = addDims(dims[first + i], addDims(before, after));
     }
     bool isAll = llvm::all_of(starts, [](int64_t n) { return n == 0; }) && llvm::all_of(ends, [](int64_t n) { return n == INT64_MAX; });
-    return isAll ? v : sliced(v, starts, ends, starts, 1, dims);
+    return isAll ? v : sliced(v, starts, ends, starts, SmallVector<int64_t>(starts.size(), 1), dims);
   }
 
 private:
   /// The last axes from `starts` (`first` from the front) on.
-  Value sliced(Value v, ArrayRef<int64_t> starts, ArrayRef<int64_t> ends, ArrayRef<int64_t> first, int64_t step, ArrayRef<DimExpr> dims) const {
+  Value sliced(Value v, ArrayRef<int64_t> starts, ArrayRef<int64_t> ends, ArrayRef<int64_t> first, ArrayRef<int64_t> steps, ArrayRef<DimExpr> dims) const {
     auto integers = [&](ArrayRef<int64_t> values) -> Value { return ConstantOp::create(rewriter, loc, rewriter.getI64TensorAttr(values)); };
     int64_t rank = dims.size(), count = starts.size();
     SmallVector<int64_t> axes(llvm::to_vector(llvm::seq<int64_t>(rank - count, rank)));
-    SmallVector<DimExpr> from = constants(SmallVector<int64_t>(rank - count, 0)), steps = constants(SmallVector<int64_t>(rank - count, 1));
+    SmallVector<DimExpr> from = constants(SmallVector<int64_t>(rank - count, 0)), by = constants(SmallVector<int64_t>(rank - count, 1));
     llvm::append_range(from, constants(first));
-    llvm::append_range(steps, constants(SmallVector<int64_t>(count, step)));
-    auto slice = SliceOp::create(rewriter, loc, tensorType(dims, element), v, integers(starts), integers(ends), integers(axes),
-                                 integers(SmallVector<int64_t>(count, step)));
+    llvm::append_range(by, constants(steps));
+    auto slice = SliceOp::create(rewriter, loc, tensorType(dims, element), v, integers(starts), integers(ends), integers(axes), integers(steps));
     slice.setResolvedStartsAttr(rewriter.getArrayAttr(SmallVector<Attribute>(from.begin(), from.end())));
-    slice.setResolvedStepsAttr(rewriter.getArrayAttr(SmallVector<Attribute>(steps.begin(), steps.end())));
+    slice.setResolvedStepsAttr(rewriter.getArrayAttr(SmallVector<Attribute>(by.begin(), by.end())));
     return slice;
   }
 };
 
 } // namespace
 
+/// Filters [channels, filters / group, kernel...] as those of the convolution that a transposed one is: [filters, channels / group, kernel...], turned around.
+static Value filtersOfConv(const Mover &m, Value w, int64_t group) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(w.getType()).getShape(), kernel = shape.drop_front(2);
+  SmallVector<int64_t> parted{group, shape[0] / group}, joined{group * shape[1], shape[0] / group}, order{0, 2, 1};
+  llvm::append_range(parted, shape.drop_front());
+  llvm::append_range(joined, kernel);
+  llvm::append_range(order, llvm::seq<int64_t>(3, shape.size() + 1));
+  return m.turned(m.reshaped(m.transposed(m.reshaped(w, m.constants(parted)), order), m.constants(joined)), kernel);
+}
+
 /// Windows that overlap, of an op without dilations. What the results at each place between two strides are made of is a convolution over x with a part of
-/// the filters; together they are one, with more filters, whose results are then put between each other:
-/// y[q * stride + r] = sum over j of x[q - j] * w[j * stride + r].
+/// the filters, whose results are then put between each other: y[q * stride + r] = sum over j of x[q - j] * w[j * stride + r]. Where all parts are equally
+/// large they are one convolution, with more filters.
 static Value expandByPhases(ConvTransposeOp op, const Mover &m, ArrayRef<DimExpr> begins) {
   auto type = cast<RankedTensorType>(op.getResult().getType()), wType = cast<RankedTensorType>(op.getW().getType());
+  ArrayRef<int64_t> kernel = wType.getShape().drop_front(2);
   int64_t rank = type.getRank(), axes = rank - 2, group = op.getGroup(), channels = wType.getDimSize(0), filters = wType.getDimSize(1), phases = 1;
-  SmallVector<int64_t> strides = onesOr(op.getStrides(), axes), kernel;
-  DimExpr zero = constantDim(op.getContext(), 0);
-  SmallVector<DimExpr> behind(2, zero);
-  for (auto [size, stride] : llvm::zip_equal(wType.getShape().drop_front(2), strides)) {
-    kernel.push_back(llvm::divideCeil(size, stride));
+  SmallVector<int64_t> strides = onesOr(op.getStrides(), axes), longest, ones(axes, 1);
+  SmallVector<DimExpr> x = dimsOf(op.getX().getType()), counts;
+  bool isEven = false; // one convolution
+  for (auto [d, stride] : llvm::enumerate(strides)) {
+    longest.push_back(llvm::divideCeil(kernel[d], stride));
+    counts.push_back(addDims(x[d + 2], m.constants({longest[d] - 1})[0]));
     phases *= stride;
-    behind.push_back(constantDim(op.getContext(), kernel.back() * stride - size));
+    isEven |= kernel[d] < stride;
   }
-  // [channels, filters / group, kernel * stride...] to [group, phases, filters, channels / group, kernel...], turned around.
-  SmallVector<int64_t> parted{group, channels / group, filters}, order{0}, joined{group * phases * filters, channels / group};
-  for (int64_t d = 0; d < axes; ++d) {
-    parted.append({kernel[d], strides[d]});
-    order.push_back(4 + 2 * d);
-    joined.push_back(kernel[d]);
-  }
-  order.append({2, 1});
-  for (int64_t d = 0; d < axes; ++d)
-    order.push_back(3 + 2 * d);
-  Value w = padded(m.rewriter, m.loc, op.getW(), SmallVector<DimExpr>(rank, zero), behind);
-  w = m.turned(m.reshaped(m.transposed(m.reshaped(w, m.constants(parted)), order), m.constants(joined)), kernel);
-
-  SmallVector<DimExpr> x = dimsOf(op.getX().getType()), product{x[0], m.constants({group * phases * filters})[0]}, apart{x[0]}, whole{x[0], dimsOf(type)[1]};
-  SmallVector<int64_t> pads, between{0, 1, 2 + axes};
+  isEven |= llvm::all_of(llvm::zip_equal(kernel, strides), [](auto pair) { return std::get<0>(pair) % std::get<1>(pair) == 0; });
+  auto convolved = [&](Value w) {
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(w.getType()).getShape();
+    SmallVector<int64_t> pads;
+    for (int64_t size : shape.drop_front(2))
+      pads.push_back(size - 1);
+    SmallVector<DimExpr> begins = m.constants(pads), dims{x[0], m.constants({group * shape[1]})[0]};
+    for (int64_t d = 0; d < axes; ++d)
+      pads.push_back(longest[d] - 1);
+    llvm::append_range(dims, counts);
+    return ConvOp::create(m.rewriter, m.loc, tensorType(dims, m.element), op.getX(), filtersOfConv(m, w, group), Value(), ones, ones, pads, "NOTSET", group,
+                          /*channelsLast=*/false, m.rewriter.getArrayAttr(SmallVector<Attribute>(begins.begin(), begins.end())));
+  };
+  // [batch, group, phases, filters / group, counts...] with an axis of phases for each spatial one.
+  SmallVector<DimExpr> apart{x[0]};
   llvm::append_range(apart, m.constants({group}));
   llvm::append_range(apart, m.constants(strides));
   llvm::append_range(apart, m.constants({filters}));
-  SmallVector<DimExpr> front, rear;
-  SmallVector<Attribute> resolved;
-  for (int64_t d = 0; d < axes; ++d) {
-    pads.push_back(kernel[d] - 1);
-    DimExpr count = addDims(x[d + 2], constantDim(op.getContext(), kernel[d] - 1)), all = mulDims(count, constantDim(op.getContext(), strides[d]));
-    product.push_back(count);
-    apart.push_back(count);
-    between.append({3 + axes + d, 2 + d});
-    whole.push_back(all);
-    resolved.push_back(constantDim(op.getContext(), kernel[d] - 1));
-    front.push_back(subDims(zero, begins[d]));
-    rear.push_back(subDims(addDims(dimsOf(type)[d + 2], begins[d]), all));
+  llvm::append_range(apart, counts);
+  Value parts;
+  if (isEven) {
+    SmallVector<DimExpr> behind = m.constants({0, 0});
+    SmallVector<int64_t> parted{channels, filters}, order{0}, joined{channels, phases * filters};
+    for (int64_t d = 0; d < axes; ++d) {
+      llvm::append_range(behind, m.constants({longest[d] * strides[d] - kernel[d]}));
+      parted.append({longest[d], strides[d]});
+      order.push_back(3 + 2 * d);
+      joined.push_back(longest[d]);
+    }
+    order.push_back(1);
+    for (int64_t d = 0; d < axes; ++d)
+      order.push_back(2 + 2 * d);
+    Value w = padded(m.rewriter, m.loc, op.getW(), m.constants(SmallVector<int64_t>(rank, 0)), behind);
+    parts = convolved(m.reshaped(m.transposed(m.reshaped(w, m.constants(parted)), order), m.constants(joined)));
+  } else {
+    SmallVector<Value> each;
+    SmallVector<DimExpr> alone{x[0], m.constants({group})[0], m.constants({1})[0], m.constants({filters})[0]};
+    llvm::append_range(alone, counts);
+    for (int64_t phase = 0; phase < phases; ++phase) {
+      SmallVector<int64_t> starts(axes);
+      for (int64_t d = axes, left = phase; d-- > 0; left /= strides[d])
+        starts[d] = left % strides[d];
+      each.push_back(m.reshaped(convolved(m.every(op.getW(), starts, strides)), alone));
+    }
+    SmallVector<DimExpr> all(alone);
+    all[2] = m.constants({phases})[0];
+    parts = ConcatOp::create(m.rewriter, m.loc, tensorType(all, m.element), each, /*axis=*/2);
   }
-  pads.append(SmallVector<int64_t>(pads));
-  Value result = ConvOp::create(m.rewriter, m.loc, tensorType(product, m.element), op.getX(), w, Value(), SmallVector<int64_t>(axes, 1), SmallVector<int64_t>(axes, 1),
-                                pads, "NOTSET", group, /*channelsLast=*/false, m.rewriter.getArrayAttr(resolved));
-  result = m.reshaped(m.transposed(m.reshaped(result, apart), between), whole);
-  return m.extended(result, front, rear);
+  SmallVector<int64_t> between{0, 1, 2 + axes};
+  SmallVector<DimExpr> whole{x[0], dimsOf(type)[1]}, front, rear;
+  for (int64_t d = 0; d < axes; ++d) {
+    between.append({3 + axes + d, 2 + d});
+    whole.push_back(mulDims(counts[d], m.constants({strides[d]})[0]));
+    front.push_back(subDims(m.constants({0})[0], begins[d]));
+    rear.push_back(subDims(addDims(dimsOf(type)[d + 2], begins[d]), whole.back()));
+  }
+  return m.extended(m.reshaped(m.transposed(m.reshaped(parts, apart), between), whole), front, rear);
 }
 
 LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
@@ -564,13 +603,7 @@ LogicalResult ConvTransposeOp::expand(RewriterBase &rewriter) {
       none.push_back(zero);
     }
     spread = padded(rewriter, loc, spread, front, rear);
-    // [channels, filters / group, kernel...] to [filters, channels / group, kernel...], turned around.
-    SmallVector<int64_t> parted{group, channels / group, filters}, order{0, 2, 1}, joined{group * filters, channels / group};
-    llvm::append_range(parted, kernel);
-    llvm::append_range(joined, kernel);
-    llvm::append_range(order, llvm::seq<int64_t>(3, rank + 1));
-    Value w = m.reshaped(m.transposed(m.reshaped(getW(), m.constants(parted)), order), m.constants(joined));
-    result = ConvOp::create(rewriter, loc, type, spread, m.turned(w, kernel), Value(), SmallVector<int64_t>(axes, 1), dilations, SmallVector<int64_t>(), "NOTSET", group,
+    result = ConvOp::create(rewriter, loc, type, spread, filtersOfConv(m, getW(), group), Value(), SmallVector<int64_t>(axes, 1), dilations, SmallVector<int64_t>(), "NOTSET", group,
                             /*channelsLast=*/false, rewriter.getArrayAttr(none));
   }
   if (getBias()) {

@@ -44,3 +44,28 @@ func.func @tile(%x: tensor<?x3xf32, #dlc.info<[n, 3]>>) -> tensor<*xf32> {
   %0 = dlc.tile %x, %repeats : (tensor<?x3xf32, #dlc.info<[n, 3]>>, tensor<2xi64>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// Transposed convolutions. Windows side by side: a product. Windows that overlap: a convolution for each place between two strides, or one with more
+// filters where all have as many cells; with dilations, over x with zeros between its elements.
+// CHECK-LABEL: func.func @transposed
+// CHECK: dlc.matmul %{{.*}} -> tensor<1x5x5x12xf32>
+// CHECK-COUNT-2: dlc.conv %arg0, %{{.*}} -> tensor<1x3x6x6xf32>
+// CHECK: dlc.conv %arg0, %{{.*}} : (tensor<1x4x5x5xf32>, tensor<3x4x1x2xf32>) -> tensor<1x3x6x6xf32>
+// CHECK: dlc.conv %arg0, %{{.*}} : (tensor<1x4x5x5xf32>, tensor<3x4x1x1xf32>) -> tensor<1x3x6x6xf32>
+// CHECK: dlc.concat
+// CHECK: dlc.conv %arg0, %{{.*}} : (tensor<1x4x5x5xf32>, tensor<12x4x2x2xf32>) -> tensor<1x12x6x6xf32>
+// CHECK-NOT: dlc.concat
+// CHECK: dlc.pad
+// CHECK: dlc.conv %{{.*}}, %{{.*}} : (tensor<1x4x{{.*}}xf32>, tensor<3x4x4x4xf32>) -> tensor<1x3x15x15xf32>
+func.func @transposed(%x: tensor<1x4x5x5xf32>, %a: tensor<4x3x2x2xf32>, %b: tensor<4x3x3x3xf32>, %c: tensor<4x3x4x4xf32>)
+    -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
+  %0 = dlc.conv_transpose %x, %a {strides = array<i64: 2, 2>, dilations = array<i64>, pads = array<i64>, outputPadding = array<i64>, outputShape = array<i64>,
+    autoPad = "NOTSET", group = 1 : i64} : (tensor<1x4x5x5xf32>, tensor<4x3x2x2xf32>) -> tensor<*xf32>
+  %1 = dlc.conv_transpose %x, %b {strides = array<i64: 2, 2>, dilations = array<i64>, pads = array<i64: 1, 1, 1, 1>, outputPadding = array<i64>, outputShape = array<i64>,
+    autoPad = "NOTSET", group = 1 : i64} : (tensor<1x4x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<*xf32>
+  %2 = dlc.conv_transpose %x, %c {strides = array<i64: 2, 2>, dilations = array<i64>, pads = array<i64: 1, 1, 1, 1>, outputPadding = array<i64>, outputShape = array<i64>,
+    autoPad = "NOTSET", group = 1 : i64} : (tensor<1x4x5x5xf32>, tensor<4x3x4x4xf32>) -> tensor<*xf32>
+  %3 = dlc.conv_transpose %x, %c {strides = array<i64: 2, 2>, dilations = array<i64: 2, 2>, pads = array<i64>, outputPadding = array<i64>, outputShape = array<i64>,
+    autoPad = "NOTSET", group = 1 : i64} : (tensor<1x4x5x5xf32>, tensor<4x3x4x4xf32>) -> tensor<*xf32>
+  return %0, %1, %2, %3 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
+}
