@@ -515,7 +515,11 @@ bool LayoutChooser::rewriteScalar(DlcOp op) {
     if (!op.readsData(operand.getOperandNumber()) || !isMovable(operand.get()))
       return false;
     auto found = doubles.find(operand.get());
-    if (found != doubles.end() && order.empty() && dimsOf(operand.get().getType()) == dims)
+    // Dims that a run may find to be those of the result (two ways of rounding, say) are as good as the same.
+    auto mayBeWhole = [&](ArrayRef<DimExpr> own) {
+      return int64_t(own.size()) == rank && llvm::all_of(llvm::zip_equal(own, dims), [](auto pair) { return !isOne(std::get<0>(pair)) || isOne(std::get<1>(pair)); });
+    };
+    if (found != doubles.end() && order.empty() && mayBeWhole(dimsOf(operand.get().getType())))
       order = found->second.order;
   }
   if (order.empty())

@@ -113,3 +113,17 @@ func.func @winograd(%x: tensor<?x16x?x?xf32, #dlc.info<[n, 16, h, w]>>, %y: tens
     : (tensor<?x16x?x?xf32, #dlc.info<[n, 16, h, w]>>, tensor<16x16x3x3xf32>) -> tensor<*xf32>
   return %0, %1, %2, %3, %4, %5 : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
 }
+
+// Sizes that a run finds to be the same are as good as the same: what is rounded in two ways and added keeps the order.
+// CHECK-LABEL: func.func @rounded
+// CHECK: dlc.add %{{.*}}, %{{.*}} : (tensor<?x?x?x8xf32, {{.*}}>, tensor<?x?x?x8xf32, {{.*}}>) -> tensor<?x?x?x8xf32, {{.*}}>
+// CHECK: dlc.transpose %{{.*}} {perm = array<i64: 0, 3, 1, 2>}
+// CHECK-NEXT: return
+func.func @rounded(%x: tensor<?x8x?x?xf32, #dlc.info<[n, 8, h, w]>>) -> tensor<*xf32> {
+  %0 = dlc.pool max %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", ceilMode = false, countPads = false}
+    : (tensor<?x8x?x?xf32, #dlc.info<[n, 8, h, w]>>) -> tensor<*xf32>
+  %1 = dlc.pool max %x {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", ceilMode = true, countPads = false}
+    : (tensor<?x8x?x?xf32, #dlc.info<[n, 8, h, w]>>) -> tensor<*xf32>
+  %2 = dlc.add %0, %1 : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  return %2 : tensor<*xf32>
+}
