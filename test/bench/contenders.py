@@ -7,6 +7,7 @@ import hashlib
 import multiprocessing
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 import sys
@@ -301,7 +302,9 @@ def build_peak(folder):
     if not compilers:
         raise Failed("the peak of the processor is measured by a C program, and there is no C compiler (clang-22, clang, gcc, cc)")
     library = folder / "fma_peak.so"
-    done = subprocess.run([compilers[0], "-O2", "-march=native", "-shared", "-fPIC", "-pthread", pathlib.Path(__file__).with_name("fma_peak.c"),
+    # Else compilers cut 512-bit vectors in two for some processors.
+    whole = ["-mprefer-vector-width=512"] if platform.machine() == "x86_64" else []
+    done = subprocess.run([compilers[0], "-O2", "-march=native", *whole, "-shared", "-fPIC", "-pthread", pathlib.Path(__file__).with_name("fma_peak.c"),
                            "-o", library], capture_output=True, text=True)
     if done.returncode:
         raise Failed(f"{compilers[0]} cannot compile fma_peak.c: {done.stderr.strip()}")
