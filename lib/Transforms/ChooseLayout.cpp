@@ -282,7 +282,16 @@ bool LayoutChooser::rewrite(ConvOp op) {
   if (isPoint) {
     Value w = transpose(reshaped(op.getW(), {filters, channels}), {1, 0});
     result = MatMulOp::create(b, loc, type, x, w);
-  } else if (group > 1 && channels == 1 && filters == group) {
+  } else if (group > 1 && channels == 1) {
+    if (int64_t copies = filters / group; copies > 1) {
+      // Several filters for each channel: as many copies of it, side by side.
+      SmallVector<DimExpr> dims = dimsOf(x.getType()), alone(dims), side(dims), all(dims);
+      alone.push_back(constantDim(b.getContext(), 1));
+      side.push_back(constantDim(b.getContext(), copies));
+      all.back() = constantDim(b.getContext(), filters);
+      SmallVector<Value> parts(copies, reshapeTo(b, loc, x, tensorType(alone, element)));
+      x = reshapeTo(b, loc, ConcatOp::create(b, loc, tensorType(side, element), parts, /*axis=*/rank), tensorType(all, element));
+    }
     SmallVector<int64_t> shape{filters};
     llvm::append_range(shape, kernel);
     Order last = llvm::to_vector(llvm::seq<int64_t>(1, axes + 1));

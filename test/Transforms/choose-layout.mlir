@@ -127,3 +127,13 @@ func.func @rounded(%x: tensor<?x8x?x?xf32, #dlc.info<[n, 8, h, w]>>) -> tensor<*
   %2 = dlc.add %0, %1 : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   return %2 : tensor<*xf32>
 }
+
+// Several filters for each channel by itself: the channel comes as often, side by side.
+// CHECK-LABEL: func.func @multiplied
+// CHECK: dlc.concat %[[A:.*]], %[[A]] {axis = 4 : i64} : (tensor<1x6x6x4x1xf32>, tensor<1x6x6x4x1xf32>) -> tensor<1x6x6x4x2xf32>
+// CHECK: dlc.depthwise_conv %{{.*}}, %{{.*}} : (tensor<1x6x6x8xf32>, tensor<3x3x8xf32>) -> tensor<1x4x4x8xf32>
+func.func @multiplied(%x: tensor<1x4x6x6xf32>, %w: tensor<8x1x3x3xf32>) -> tensor<*xf32> {
+  %0 = dlc.conv %x, %w {strides = array<i64>, dilations = array<i64>, pads = array<i64>, autoPad = "NOTSET", group = 4 : i64}
+    : (tensor<1x4x6x6xf32>, tensor<8x1x3x3xf32>) -> tensor<*xf32>
+  return %0 : tensor<*xf32>
+}
