@@ -183,6 +183,8 @@ class Network:
                     raise Impossible(str(error)) from error
                 if value.elements > MOST_ELEMENTS or value.elements == 0 or min(min(d) for d in value.dims) == 0 or not value.peak < 1e4:
                     raise Impossible("too large, too small, or nothing")
+                if min(np.max(np.abs(a)) for a in value.low) < 1e-5:
+                    raise Impossible("what is left is rounding")
                 self.values.append(value)
         self.g.output(self.values[-1])
         for value in self.values[1:-1]:
