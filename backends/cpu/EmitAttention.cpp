@@ -24,7 +24,6 @@
 #include "MemoryNest.h"
 #include "PanelPacker.h"
 #include "dlc/IR/KernelOps.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 
@@ -565,22 +564,10 @@ void AttentionEmitter::writeRow(Value row) {
   });
 }
 
-struct EmitAttention : PassWrapper<EmitAttention, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitAttention)
-  StringRef getArgument() const final { return "emit-attention"; }
-  StringRef getDescription() const final { return "Write the code of attention, a block of keys at a time"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<affine::AffineDialect, arith::ArithDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
-
-  void runOnOperation() final {
-    if (failed(emitKernels<KernelAttentionOp, AttentionEmitter>(getOperation())))
-      signalPassFailure();
-  }
-};
-
 } // namespace
 
-std::unique_ptr<Pass> createEmitAttentionPass() { return std::make_unique<EmitAttention>(); }
+std::unique_ptr<Pass> createEmitAttentionPass() {
+  return std::make_unique<EmitterPass<KernelAttentionOp, AttentionEmitter>>("emit-attention", "Write the code of attention, a block of keys at a time");
+}
 
 } // namespace dlc::cpu

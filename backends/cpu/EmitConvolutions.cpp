@@ -27,7 +27,6 @@
 #include "Contraction.h"
 #include "WindowNest.h"
 #include "dlc/IR/KernelOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 
@@ -495,22 +494,10 @@ private:
   } block; // positions that the table has
 };
 
-struct EmitConvolutions : PassWrapper<EmitConvolutions, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitConvolutions)
-  StringRef getArgument() const final { return "emit-convolutions"; }
-  StringRef getDescription() const final { return "Write the code of convolutions, in register tiles"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<affine::AffineDialect, arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
-  }
-
-  void runOnOperation() final {
-    if (failed(emitKernels<KernelConvOp, ConvolutionEmitter>(getOperation())))
-      signalPassFailure();
-  }
-};
-
 } // namespace
 
-std::unique_ptr<Pass> createEmitConvolutionsPass() { return std::make_unique<EmitConvolutions>(); }
+std::unique_ptr<Pass> createEmitConvolutionsPass() {
+  return std::make_unique<EmitterPass<KernelConvOp, ConvolutionEmitter>>("emit-convolutions", "Write the code of convolutions, in register tiles");
+}
 
 } // namespace dlc::cpu

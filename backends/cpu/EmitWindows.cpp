@@ -249,22 +249,10 @@ private:
   SmallVector<std::pair<Value, Value>> cells;
 };
 
-struct EmitWindows : PassWrapper<EmitWindows, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitWindows)
-  StringRef getArgument() const final { return "emit-windows"; }
-  StringRef getDescription() const final { return "Write the code of pooling and depthwise convolution"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<affine::AffineDialect, arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
-  }
-
-  void runOnOperation() final {
-    if (failed(emitKernels<KernelWindowOp, WindowEmitter>(getOperation())))
-      signalPassFailure();
-  }
-};
-
 } // namespace
 
-std::unique_ptr<Pass> createEmitWindowsPass() { return std::make_unique<EmitWindows>(); }
+std::unique_ptr<Pass> createEmitWindowsPass() {
+  return std::make_unique<EmitterPass<KernelWindowOp, WindowEmitter>>("emit-windows", "Write the code of pooling and depthwise convolution");
+}
 
 } // namespace dlc::cpu

@@ -17,7 +17,6 @@
 #include "Contraction.h"
 #include "WindowNest.h"
 #include "dlc/IR/KernelOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 
@@ -320,22 +319,10 @@ private:
   } block; // of tiles
 };
 
-struct EmitWinograd : PassWrapper<EmitWinograd, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitWinograd)
-  StringRef getArgument() const final { return "emit-winograd"; }
-  StringRef getDescription() const final { return "Write the code of convolutions by Winograd's algorithm"; }
-  void getDependentDialects(DialectRegistry &registry) const final {
-    registry.insert<affine::AffineDialect, arith::ArithDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect, LLVM::LLVMDialect>();
-  }
-
-  void runOnOperation() final {
-    if (failed(emitKernels<KernelWinogradOp, WinogradEmitter>(getOperation())))
-      signalPassFailure();
-  }
-};
-
 } // namespace
 
-std::unique_ptr<Pass> createEmitWinogradPass() { return std::make_unique<EmitWinograd>(); }
+std::unique_ptr<Pass> createEmitWinogradPass() {
+  return std::make_unique<EmitterPass<KernelWinogradOp, WinogradEmitter>>("emit-winograd", "Write the code of convolutions by Winograd's algorithm");
+}
 
 } // namespace dlc::cpu

@@ -11,6 +11,8 @@
 #include "LoopNest.h"
 #include "Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -66,21 +68,37 @@ private:
 };
 
 /// Writes the kernels of a code module that hold one OpTy, where the emitter can.
-template <typename OpTy, typename Emitter> llvm::LogicalResult emitKernels(mlir::ModuleOp code) {
-  auto target = targetOf(code);
-  if (failed(target))
-    return llvm::failure();
-  mlir::IRRewriter rewriter(code.getContext());
-  for (auto func : code.getOps<mlir::func::FuncOp>()) {
-    auto ops = func.getBody().front().getOps<OpTy>();
-    if (ops.empty() || !llvm::hasSingleElement(ops))
-      continue;
-    Emitter emitter(rewriter, func, *ops.begin(), *target);
-    if (emitter.canEmit())
-      emitter.emit();
+template <typename OpTy, typename Emitter>
+class EmitterPass final : public mlir::PassWrapper<EmitterPass<OpTy, Emitter>, mlir::OperationPass<mlir::ModuleOp>> {
+public:
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(EmitterPass)
+  EmitterPass(llvm::StringRef argument, llvm::StringRef description) : argument(argument), description(description) {}
+  llvm::StringRef getArgument() const final { return argument; }
+  llvm::StringRef getDescription() const final { return description; }
+  void getDependentDialects(mlir::DialectRegistry &registry) const final {
+    registry.insert<mlir::affine::AffineDialect, mlir::arith::ArithDialect, mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::memref::MemRefDialect,
+                    mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   }
-  return llvm::success();
-}
+
+  void runOnOperation() final {
+    mlir::ModuleOp code = this->getOperation();
+    auto target = targetOf(code);
+    if (failed(target))
+      return this->signalPassFailure();
+    mlir::IRRewriter rewriter(code.getContext());
+    for (auto func : code.getOps<mlir::func::FuncOp>()) {
+      auto ops = func.getBody().front().template getOps<OpTy>();
+      if (ops.empty() || !llvm::hasSingleElement(ops))
+        continue;
+      Emitter emitter(rewriter, func, *ops.begin(), *target);
+      if (emitter.canEmit())
+        emitter.emit();
+    }
+  }
+
+private:
+  llvm::StringRef argument, description; // literals
+};
 
 } // namespace dlc::cpu
 
