@@ -108,7 +108,7 @@ static void resize(NodeReader &n) {
   n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, roi, scales, sizes, axes, mode, coordinates, nearest,
                                   n.findString("keep_aspect_ratio_policy").value_or("stretch"), APFloat(n.getFloat("cubic_coeff_a", -0.75f)),
                                   APFloat(n.getFloat("extrapolation_value", 0)), n.getFlag("exclude_outside", false), n.getFlag("antialias", false),
-                                  ArrayAttr(), DenseF64ArrayAttr()));
+                                  ArrayAttr(), DenseF64ArrayAttr(), DimExpr(), DimExpr()));
 }
 
 static void upsample(NodeReader &n) {
@@ -124,7 +124,7 @@ static void upsample(NodeReader &n) {
       sizes = sizesByScales(n, x, scales, {});
   }
   n.setOutput(0, n.make<ResizeOp>(n.elementType(0), x, Value(), scales, sizes, SmallVector<int64_t>(), mode == "bilinear" ? "linear" : mode, "asymmetric", "floor",
-                                  "stretch", APFloat(-0.75f), APFloat(0.0f), false, false, ArrayAttr(), DenseF64ArrayAttr()));
+                                  "stretch", APFloat(-0.75f), APFloat(0.0f), false, false, ArrayAttr(), DenseF64ArrayAttr(), DimExpr(), DimExpr()));
 }
 
 /// The elements of x, and zeros between them; a convolution over that, with filters and channels exchanged and filters turned around.

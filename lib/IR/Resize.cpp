@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "dlc/IR/Resize.h"
+#include "Number.h"
 #include "dlc/IR/LowerContext.h"
 #include "dlc/IR/ShapeContext.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,7 +30,10 @@ void DlcDialect::addResizeOps() {
 //===----------------------------------------------------------------------===//
 
 Form ResizeOp::form() { return Form::Expand; }
-bool ResizeOp::readsData(unsigned operand) { return operand == 0 || (getScales() && getOperand(operand) == getScales()); }
+bool ResizeOp::readsData(unsigned operand) {
+  Value value = getOperand(operand);
+  return operand == 0 || value == getScales() || (value == getRoi() && getCoordinates() == "tf_crop_and_resize");
+}
 
 /// The elements of a constant of floats.
 static std::optional<SmallVector<double>> constantFloats(Attribute value) {
@@ -114,25 +118,45 @@ LogicalResult ResizeOp::shape(ShapeContext &context) {
     for (auto [axis, size] : llvm::zip_equal(axes, *sizes))
       dims[axis] = size;
     if (getPolicy() != "stretch") {
-      std::optional<double> scale;
+      // The least or the largest of the quotients of sizes, compared by products; sizes are rounded to the nearest number, halves up.
+      DimExpr zero = constantDim(c, 0), one = constantDim(c, 1), two = constantDim(c, 2), to, from;
       for (int64_t axis : axes) {
-        std::optional<int64_t> from = x[axis].getConstant(), to = dims[axis].getConstant();
-        if (!from || !to || *from == 0)
-          return context.emitError() << "keep_aspect_ratio_policy '" << getPolicy() << "' needs sizes that are known when the model is compiled; axis " << axis
-                                     << " goes from " << toString(x[axis]) << " to " << toString(dims[axis]) << " (fix it with --dim)";
-        double own = static_cast<double>(*to) / *from;
-        scale = !scale ? own : getPolicy() == "not_larger" ? std::min(*scale, own) : std::max(*scale, own);
+        if (failed(context.require(selectLtDims(zero, x[axis], one, zero), x[axis], zero,
+                                   "keep_aspect_ratio_policy has no scale for axis " + Twine(axis) + ", which has {0} elements")))
+          return failure();
+        DimExpr own = to ? mulDims(dims[axis], from) : DimExpr(), other = to ? mulDims(to, x[axis]) : DimExpr();
+        auto chosen = [&](DimExpr mine, DimExpr soFar) { return getPolicy() == "not_larger" ? selectLtDims(own, other, mine, soFar) : selectLtDims(other, own, mine, soFar); };
+        DimExpr numerator = to ? chosen(dims[axis], to) : dims[axis], denominator = to ? chosen(x[axis], from) : x[axis];
+        if (!numerator || !denominator)
+          return context.emitError() << "a size does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+        SmallVector<DimExpr> pair = context.named({numerator, denominator});
+        to = pair[0], from = pair[1];
       }
       for (int64_t axis : axes) {
-        scales[axis] = *scale;
-        dims[axis] = constantDim(c, static_cast<int64_t>(*scale * *x[axis].getConstant() + 0.5));
+        dims[axis] = floorDivDims(addDims(mulDims(two, mulDims(to, x[axis])), from), mulDims(two, from));
+        if (!dims[axis])
+          return context.emitError() << "a size does not fit 64 bits, or depends on the dims of the inputs in too many ways (fix some of them with --dim)";
+        if (to.getConstant() && from.getConstant())
+          scales[axis] = static_cast<double>(*to.getConstant()) / *from.getConstant();
+      }
+      if (!to.getConstant() || !from.getConstant()) {
+        setResolvedNumeratorAttr(to);
+        setResolvedDenominatorAttr(from);
+        SmallVector<DimExpr> list;
+        for (int64_t axis : axes)
+          list.push_back(dims[axis]);
+        list = context.named(list);
+        for (auto [axis, size] : llvm::zip_equal(axes, list))
+          dims[axis] = maxDims(size, zero); // a name does not say that it is not negative
       }
     }
   }
   if (getRoi() && getCoordinates() == "tf_crop_and_resize") {
-    auto roi = constantFloats(context.constant(1));
-    if (!roi || roi->size() != 2 * axes.size())
-      return context.emitError() << "roi must be constant, with a begin and an end for each of " << axes.size() << " axes";
+    if (context.rank(1) != 1 || !isa<FloatType>(context.elementType(1)))
+      return context.emitError() << "roi must be a list of floats";
+    if (failed(context.requireEqual(context.dims(1)[0], constantDim(c, 2 * axes.size()),
+                                    "roi has {0} entries; it must have {1}, a begin and an end for each of " + Twine(axes.size()) + " axes")))
+      return failure();
   } else if (getCoordinates() == "tf_crop_and_resize") {
     return context.emitError() << "tf_crop_and_resize needs a roi";
   }
@@ -158,10 +182,10 @@ LogicalResult ResizeOp::expand(RewriterBase &rewriter) {
   if (axes.empty())
     axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   bool crops = getCoordinates() == "tf_crop_and_resize";
-  SmallVector<double> roi;
-  if (crops)
-    if (auto constant = getRoi().getDefiningOp<ConstantOp>())
-      roi = *constantFloats(constant.getValue());
+  std::optional<SmallVector<double>> roi;
+  if (auto constant = crops ? getRoi().getDefiningOp<ConstantOp>() : ConstantOp())
+    roi = constantFloats(constant.getValue());
+  bool isLateRoi = crops && !roi;
   Value value = getX(), late = getScales();
   if (!late || late.getDefiningOp<ConstantOp>() || !getSizes())
     late = Value();
@@ -169,12 +193,15 @@ LogicalResult ResizeOp::expand(RewriterBase &rewriter) {
     int64_t axis = given < 0 ? given + rank : given;
     SmallVector<DimExpr> dims = dimsOf(value.getType());
     auto size = cast<DimExpr>((*getResolvedSizes())[axis]);
-    double scale = (*getResolvedScales())[axis], begin = crops ? roi[i] : 0, end = crops ? roi[i + axes.size()] : 1;
-    if (size == dims[axis] && ((scale == 0 && !late) || scale == 1) && begin == 0 && end == 1)
+    double scale = (*getResolvedScales())[axis], begin = roi ? (*roi)[i] : 0, end = roi ? (*roi)[i + axes.size()] : 1;
+    bool isChosen = scale == 0 && getResolvedNumerator();
+    if (size == dims[axis] && ((scale == 0 && !late && !isChosen) || scale == 1) && begin == 0 && end == 1 && !isLateRoi)
       continue;
     dims[axis] = size;
-    value = ResampleOp::create(rewriter, getLoc(), tensorType(dims, type.getElementType()), value, scale == 0 ? late : Value(), i, axis, size, APFloat(scale), APFloat(begin), APFloat(end),
-                               getMode(), getCoordinates(), getNearest(), getCubic(), getExtrapolation(), getExcludeOutside(), getAntialias());
+    value = ResampleOp::create(rewriter, getLoc(), tensorType(dims, type.getElementType()), value, scale == 0 ? late : Value(), isLateRoi ? getRoi() : Value(), i,
+                               i + axes.size(), axis, size, APFloat(scale), isChosen ? getResolvedNumeratorAttr() : DimExpr(),
+                               isChosen ? getResolvedDenominatorAttr() : DimExpr(), APFloat(begin), APFloat(end), getMode(), getCoordinates(),
+                               getNearest(), getCubic(), getExtrapolation(), getExcludeOutside(), getAntialias());
   }
   rewriter.replaceOp(*this, value);
   return success();
@@ -199,39 +226,6 @@ DimExpr ResampleOp::cost() {
   return mulDims(constantDim(getContext(), taps), productOfDims(getContext(), dimsOf(getResult().getType())));
 }
 
-namespace {
-
-/// Numbers that a body computes with, in f64.
-struct Number {
-  OpBuilder *b;
-  Location loc;
-  Value v;
-
-  Number constant(double value) const { return {b, loc, arith::ConstantOp::create(*b, loc, b->getF64FloatAttr(value))}; }
-  Number with(Value value) const { return {b, loc, value}; }
-  Value asIndex() const {
-    return arith::IndexCastOp::create(*b, loc, b->getIndexType(), arith::FPToSIOp::create(*b, loc, b->getI64Type(), v));
-  }
-};
-Number operator+(Number x, Number y) { return x.with(arith::AddFOp::create(*x.b, x.loc, x.v, y.v)); }
-Number operator-(Number x, Number y) { return x.with(arith::SubFOp::create(*x.b, x.loc, x.v, y.v)); }
-Number operator*(Number x, Number y) { return x.with(arith::MulFOp::create(*x.b, x.loc, x.v, y.v)); }
-Number operator/(Number x, Number y) { return x.with(arith::DivFOp::create(*x.b, x.loc, x.v, y.v)); }
-Number operator+(Number x, double y) { return x + x.constant(y); }
-Number operator-(Number x, double y) { return x - x.constant(y); }
-Number operator*(Number x, double y) { return x * x.constant(y); }
-Number operator-(double x, Number y) { return y.constant(x) - y; }
-Number floorOf(Number x) { return x.with(math::FloorOp::create(*x.b, x.loc, x.v)); }
-Number ceilOf(Number x) { return x.with(math::CeilOp::create(*x.b, x.loc, x.v)); }
-Number absOf(Number x) { return x.with(math::AbsFOp::create(*x.b, x.loc, x.v)); }
-Value isLess(Number x, Number y) { return arith::CmpFOp::create(*x.b, x.loc, arith::CmpFPredicate::OLT, x.v, y.v); }
-Value isEqual(Number x, Number y) { return arith::CmpFOp::create(*x.b, x.loc, arith::CmpFPredicate::OEQ, x.v, y.v); }
-Number select(Value condition, Number x, Number y) { return x.with(arith::SelectOp::create(*x.b, x.loc, condition, x.v, y.v)); }
-Number minOf(Number x, Number y) { return select(isLess(x, y), x, y); }
-Number maxOf(Number x, Number y) { return select(isLess(x, y), y, x); }
-
-} // namespace
-
 FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
   Location loc = getLoc();
   RankedTensorType type = context.resultType();
@@ -239,19 +233,31 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
   Value inSize = context.dim(from), outSize = context.dim(getSize());
   Type element = type.getElementType();
   StringRef mode = getMode(), coordinates = getCoordinates();
-  double given = getScale().convertToDouble(), begin = getBegin().convertToDouble(), end = getEnd().convertToDouble();
+  double given = getScale().convertToDouble();
+  // Operands, where they are there: scales, then roi.
+  std::optional<unsigned> scalesAt = getScales() ? std::optional<unsigned>(1) : std::nullopt;
+  std::optional<unsigned> roiAt = getRoi() ? std::optional<unsigned>(getScales() ? 2 : 1) : std::nullopt;
+  Value numerator = getNumerator() ? context.dim(*getNumerator()) : Value(), denominator = getDenominator() ? context.dim(*getDenominator()) : Value();
   bool isNearest = mode == "nearest", isCubic = mode == "cubic", isCrop = coordinates == "tf_crop_and_resize";
   auto generated = context.generate(type, [&](OpBuilder &b, ValueRange indices) -> Value {
-    auto numberOf = [&](Value index) {
-      return Number{&b, loc, arith::SIToFPOp::create(b, loc, b.getF64Type(), arith::IndexCastOp::create(b, loc, b.getI64Type(), index))};
-    };
+    auto numberOf = [&](Value index) { return Number::ofIndex(b, loc, b.getF64Type(), index); };
     Number i = numberOf(indices[getAxis()]), n = numberOf(inSize), out = numberOf(outSize);
-    Number scale = given != 0 ? i.constant(given) : out / n;
-    if (getScales()) {
-      Value element = tensor::ExtractOp::create(b, loc, context.operand(1), ValueRange{arith::ConstantIndexOp::create(b, loc, getScaleOf())});
-      scale = i.with(element.getType().isF64() ? element : Value(arith::ExtFOp::create(b, loc, b.getF64Type(), element)));
+    auto elementOf = [&](unsigned operand, int64_t place) -> Number {
+      Value stored = tensor::ExtractOp::create(b, loc, context.operand(operand), ValueRange{arith::ConstantIndexOp::create(b, loc, place)});
+      ScalarBuilder scalars(b, loc);
+      return i.with(scalars.cast(scalars.load(stored, context.operandType(operand).getElementType()), b.getF64Type()).getValue());
+    };
+    bool hasOwnScale = given != 0 || scalesAt || numerator;
+    Number scale = given != 0  ? i.constant(given)
+                   : scalesAt  ? elementOf(*scalesAt, getPlace())
+                   : numerator ? numberOf(numerator) / numberOf(denominator)
+                               : out / n;
+    Number begin = i.constant(getBegin().convertToDouble()), end = i.constant(getEnd().convertToDouble());
+    if (roiAt) {
+      begin = elementOf(*roiAt, getPlace());
+      end = elementOf(*roiAt, getEndPlace());
     }
-    Number width = given != 0 || getScales() ? n * scale : out; // the size before it is rounded
+    Number width = hasOwnScale ? n * scale : out; // the size before it is rounded
     Number one = i.constant(1), x = i;
     Value isSingle = isEqual(width, one);
     if (coordinates == "align_corners") {
@@ -259,7 +265,7 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
     } else if (coordinates == "asymmetric") {
       x = i / scale;
     } else if (isCrop) {
-      x = select(isSingle, (n - 1) * ((end - begin) / 2), i * (end - begin) * (n - 1) / select(isSingle, one, width - 1)) + (n - 1) * begin;
+      x = select(isSingle, (n - 1) * ((end - begin) * 0.5), i * (end - begin) * (n - 1) / select(isSingle, one, width - 1)) + (n - 1) * begin;
     } else {
       x = (i + 0.5) / scale - 0.5;
       if (coordinates == "pytorch_half_pixel")
@@ -268,11 +274,9 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
         x = n * 0.5 * (1 - out / width) + x;
     }
     Number last = n - 1, zero = i.constant(0);
-    auto clamped = [&](Number at) { return minOf(maxOf(at, zero), last); };
     auto read = [&](OpBuilder &own, Number at) -> Value {
       SmallVector<Value> where(indices);
-      Number here = clamped({&own, loc, at.v});
-      where[getAxis()] = here.asIndex();
+      where[getAxis()] = clampedIndex(at.in(own), inSize);
       return tensor::ExtractOp::create(own, loc, context.operand(0), where);
     };
     auto outside = [&](Value stored) -> Value {
@@ -302,9 +306,6 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
     };
     Number first = floorOf(x), ratio = x - first;
     double a = getCubic().convertToDouble();
-    // Cubic weights at a distance below 1, and below 2.
-    auto inner = [&](Number d) { return (d * (a + 2) - (a + 3)) * d * d + 1.0; };
-    auto outer = [&](Number d) { return ((d * a - 5 * a) * d + 8 * a) * d - 4 * a; };
     auto isOn = [&](Number at) -> Value {
       return arith::AndIOp::create(*at.b, loc, isLess(Number{at.b, loc, zero.v} - 0.5, at), isLess(at, Number{at.b, loc, last.v} + 0.5));
     };
@@ -312,7 +313,7 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
     if (!getAntialias()) {
       SmallVector<std::pair<Number, Number>> taps; // places and weights
       if (isCubic)
-        taps = {{first - 1, outer(ratio + 1)}, {first, inner(ratio)}, {first + 1, inner(1 - ratio)}, {first + 2, outer(2 - ratio)}};
+        taps = {{first - 1, cubicFar(ratio + 1, a)}, {first, cubicNear(ratio, a)}, {first + 1, cubicNear(1 - ratio, a)}, {first + 2, cubicFar(2 - ratio, a)}};
       else
         taps = {{first, 1 - ratio}, {first + 1, ratio}};
       if (getExcludeOutside()) {
@@ -335,11 +336,10 @@ FailureOr<SmallVector<Value>> ResampleOp::lower(LowerContext &context) {
       Value low = arith::ConstantIndexOp::create(b, loc, 0), step = arith::ConstantIndexOp::create(b, loc, 1);
       Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(accumulator)), noWeight = zero.v;
       auto loop = scf::ForOp::create(b, loc, low, count.asIndex(), step, ValueRange{none, noWeight}, [&](OpBuilder &own, Location, Value k, ValueRange so) {
-        Number at = Number{&own, loc, first.v} + Number{&own, loc, start.v} +
-                    Number{&own, loc, arith::SIToFPOp::create(own, loc, own.getF64Type(), arith::IndexCastOp::create(own, loc, own.getI64Type(), k))};
-        Number d = absOf((at - Number{&own, loc, x.v}) * Number{&own, loc, shrunk.v}), w = d;
+        Number at = first.in(own) + start.in(own) + Number::ofIndex(own, loc, own.getF64Type(), k);
+        Number d = absOf((at - x.in(own)) * shrunk.in(own)), w = d;
         if (isCubic)
-          w = select(isLess(d, d.constant(1)), inner(d), select(isLess(d, d.constant(2)), outer(d), d.constant(0)));
+          w = select(isLess(d, d.constant(1)), cubicNear(d, a), select(isLess(d, d.constant(2)), cubicFar(d, a), d.constant(0)));
         else
           w = maxOf(1 - d, d.constant(0));
         if (getExcludeOutside())

@@ -47,3 +47,20 @@ func.func @recurrent(%x: tensor<?x?x5xf32, #dlc.info<[t, b, 5]>>, %w: tensor<2x2
     : (tensor<?x?x5xf32, #dlc.info<[t, b, 5]>>, tensor<2x28x5xf32>, tensor<2x28x7xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
   return %y : tensor<*xf32>
 }
+
+// -----
+
+// A scale that only a run chooses is a quotient of sizes that have names, and a roi that a run gives is read by each axis.
+// CHECK-LABEL: func.func @resize_late
+// CHECK: dlc.read %{{.*}} as
+// CHECK: dlc.resize {{.*}}resolvedDenominator = {{.*}}resolvedNumerator = 
+// EXPAND-LABEL: func.func @resize_late
+// EXPAND: dlc.resample {{.*}}denominator = {{.*}}numerator =
+// EXPAND: dlc.resample %arg0, %arg2 {{.*}}endPlace = 2
+func.func @resize_late(%x: tensor<1x2x?x?xf32, #dlc.info<[1, 2, h, w]>>, %sizes: tensor<2xi64>, %roi: tensor<4xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %0 = dlc.resize %x sizes(%sizes : tensor<2xi64>) {axes = array<i64: 2, 3>, mode = "linear", coordinates = "half_pixel", nearest = "floor", policy = "not_larger", cubic = -0.75 : f32,
+    extrapolation = 0.0 : f32, excludeOutside = false, antialias = false} : tensor<1x2x?x?xf32, #dlc.info<[1, 2, h, w]>> -> tensor<*xf32>
+  %1 = dlc.resize %x roi(%roi : tensor<4xf32>) sizes(%sizes : tensor<2xi64>) {axes = array<i64: 2, 3>, mode = "linear", coordinates = "tf_crop_and_resize", nearest = "floor", policy = "stretch", cubic = -0.75 : f32,
+    extrapolation = 0.0 : f32, excludeOutside = false, antialias = false} : tensor<1x2x?x?xf32, #dlc.info<[1, 2, h, w]>> -> tensor<*xf32>
+  return %0, %1 : tensor<*xf32>, tensor<*xf32>
+}
