@@ -20,6 +20,7 @@ const OpTable &OpTable::get() {
     addMovementOps(all);
     addSelectionOps(all);
     addVisionOps(all);
+    addSampleOps(all);
     addRecurrentOps(all);
     return all;
   }();

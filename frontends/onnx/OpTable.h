@@ -56,6 +56,7 @@ void addRotaryOps(OpTable &table);
 void addMovementOps(OpTable &table);
 void addSelectionOps(OpTable &table);
 void addVisionOps(OpTable &table);
+void addSampleOps(OpTable &table);
 void addRecurrentOps(OpTable &table);
 
 } // namespace dlc

@@ -31,6 +31,7 @@ void DlcDialect::initialize() {
   addConvOps();
   addPoolOps();
   addResizeOps();
+  addSampleOps();
   addReductionOps();
   addNormalizationOps();
   addMovementOps();

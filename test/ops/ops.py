@@ -1235,3 +1235,99 @@ def determinant(d):
         return [(d.small(dims + [n, n], low=-2, high=2) + 3 * np.eye(n)).astype(d.dtype)]
 
     return d.node(arrays, exact=False, tolerance=4)
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+@op("GridSample")
+def grid_sample(d):
+    axes = 2 if d.opset < 20 else d.pick([1, 2, 2, 2, 3])
+    mode = d.pick(["nearest", "linear", "linear", "cubic"])
+    attributes = {"mode": {"linear": "bilinear", "cubic": "bicubic"}.get(mode, mode) if d.opset < 20 else mode}
+    if mode == "linear" and d.chance(0.3):
+        attributes = {}
+    padding = d.pick(["zeros", "border", "reflection"])
+    attributes |= {"padding_mode": padding} if padding != "zeros" or d.chance(0.5) else {}
+    # Where a step rounds, positions lie on quarters, so that it makes no difference.
+    exact = mode == "nearest" or not is_float(d.dtype)
+    align = 0 if exact else d.between(0, 1)
+    attributes |= {"align_corners": align} if align or d.chance(0.3) else {}
+    grid_type = d.dtype if d.dtype in d.types("T2") and d.chance(0.7) else d.input_type(1)
+
+    def arrays():
+        dims = d.dims(2, most=4) + [d.pick([1, 2, 4, 8]) if exact else d.between(1, 6) for _ in range(axes)]
+        out = d.dims(axes, most=40)
+        places = d.random.integers(-12, 40, [dims[0], *out, axes]) / 4
+        sizes = np.array(dims[:1:-1], np.float64)
+        grid = (2 * places + 1) / sizes - 1 if exact else d.random.uniform(-2.5, 2.5, places.shape)
+        return [d.small(dims), grid.astype(grid_type)]
+
+    return d.node(arrays, attributes, exact=exact, tolerance=4)
+
+
+@op("AffineGrid")
+def affine_grid(d):
+    axes = d.between(2, 3)
+    known = d.chance(0.5)
+    fixed = [d.between(1, 3), 1] + [d.between(1, 5) for _ in range(axes)]
+    align = d.between(0, 1)
+
+    def arrays():
+        size = fixed if known else [d.between(1, 3), 1] + [d.between(2 if d.chance(0.8) else 1, 5) for _ in range(axes)]
+        return [d.small([size[0], axes, axes + 1], low=-2, high=2), ints(size)]
+
+    return d.node(arrays, {"align_corners": align} if align or d.chance(0.5) else {}, constant((1, known)), exact=False, tolerance=2)
+
+
+@op("RoiAlign")
+def roi_align(d):
+    attributes = {"output_height": d.pick([1, 2, 4]), "output_width": d.pick([1, 2, 4])} if d.chance(0.8) else {}
+    attributes |= {"sampling_ratio": d.pick([0, 1, 2, 4])} if d.chance(0.7) else {}
+    attributes |= {"spatial_scale": d.pick([0.25, 0.5, 1.0, 2.0])} if d.chance(0.7) else {}
+    attributes |= {"mode": d.pick(["avg", "max"])} if d.chance(0.6) else {}
+    if d.opset >= 16 and d.chance(0.6):
+        attributes["coordinate_transformation_mode"] = d.pick(["half_pixel", "output_half_pixel"])
+
+    def arrays():
+        dims = d.dims(2, 1, 6) + [d.between(1, 7), d.between(1, 7)]
+        count = d.between(0 if d.chance(0.2) else 1, 4)
+        corners = d.random.integers(-4, 24, [count, 2, 2]) / 2
+        if d.chance(0.8):
+            corners = np.sort(corners, 1)
+        return [d.small(dims), corners.reshape(count, 4).astype(d.dtype), d.random.integers(0, dims[0], count)]
+
+    return d.node(arrays, attributes, exact=False, tolerance=4)
+
+
+@op("DeformConv")
+def deform_conv(d):
+    axes = d.pick([1, 2, 2, 2, 3])
+    kernel = [d.between(1, 3) for _ in range(axes)]
+    attributes = {"kernel_shape": kernel} if d.chance(0.4) else {}
+    strides, dilations, pads = [1] * axes, [1] * axes, [0] * 2 * axes
+    if d.chance(0.5):
+        attributes["strides"] = strides = [d.between(1, 2) for _ in range(axes)]
+    if d.chance(0.4):
+        attributes["dilations"] = dilations = [d.between(1, 2) for _ in range(axes)]
+    if d.chance(0.5):
+        attributes["pads"] = pads = [d.between(0, 2) for _ in range(2 * axes)]
+    groups, shared = d.pick([1, 1, 2]), d.pick([1, 1, 2])
+    attributes |= ({"group": groups} if groups > 1 else {}) | ({"offset_group": shared} if shared > 1 else {})
+    channels, filters = 2 * d.between(1, 2), 2 * d.between(1, 2)
+    has_bias, has_mask = d.chance(0.5), d.chance(0.5)
+    weights = d.small([filters, channels // groups, *kernel], low=-2, high=2)
+    known = d.chance(0.6)
+
+    def arrays():
+        sizes = [(k - 1) * dilation + 1 + d.between(0, 3) for k, dilation in zip(kernel, dilations)]
+        out = [(s + pads[i] + pads[i + axes] - (kernel[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i, s in enumerate(sizes)]
+        batch, cells = d.between(1, 2), math.prod(kernel)
+        offset = d.small([batch, shared * cells * axes, *out], low=-3, high=3)
+        w = weights if known else d.small(weights.shape, low=-2, high=2)
+        bias = d.small([filters]) if has_bias else None
+        mask = d.small([batch, shared * cells, *out], low=0, high=2) if has_mask else None
+        tail = [bias, mask] if has_mask else [bias] if has_bias else []
+        return [d.small([batch, channels, *sizes], low=-3, high=3), w, offset, *tail]
+
+    return d.node(arrays, attributes, constant((1, known)), exact=False, tolerance=8)

@@ -19,6 +19,7 @@ from onnx.reference import ReferenceEvaluator
 
 import driver
 import ops
+import texts
 
 PLAIN = {np.dtype(t) for t in "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64".split()}
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3e-2, "float32": 2e-5, "float64": 1e-9}
@@ -196,6 +197,12 @@ def unsorted(axes):
     return axes != sorted(axes) or any(a < 0 for a in axes)
 
 
+def strides_exceed_windows(node):
+    kernel = node.attributes["kernel_shape"]
+    ones = [1] * len(kernel)
+    return any(s > (k - 1) * d + 1 for s, k, d in zip(node.attributes.get("strides", ones), kernel, node.attributes.get("dilations", ones)))
+
+
 # (which, operators, when: called with the node and the inputs, why: what the operator's text says)
 FAULTS = [
     ("evaluator", {"Softmax", "LogSoftmax", "Hardmax"}, lambda n, x: n.opset < 13,
@@ -225,6 +232,32 @@ FAULTS = [
     ("ort", {"NonZero"}, lambda n, x: x[0].ndim == 0, "the result for a scalar has the shape (0, N); it gives (1, N)"),
     ("ort", {"ReduceMean"}, lambda n, x: is_empty(x), "the mean of nothing is undefined by the text, and NaN with us (0 / 0); it gives 0"),
     ("ort", {"ReduceMax", "ReduceMin", "Max", "Min"}, lambda n, x: has_nan(x), "the text is silent, NaN wins with us; there it depends on its place"),
+    ("evaluator", {"GridSample"}, lambda n, x: not ops.is_float(x[0].dtype) and n.attributes.get("mode", "linear") != "nearest",
+     "elements that are integers are made of floats; its weights are integers too"),
+    ("evaluator", {"GridSample"}, lambda n, x: x[1].dtype != np.float32 or x[0].dtype.itemsize in (2, 8),
+     "it has positions for doubles in single precision, and computes in 16 bits what is given so"),
+    ("ort", {"GridSample"}, lambda n, x: n.attributes.get("padding_mode") == "border" and n.attributes.get("mode") in ("cubic", "bicubic"),
+     "a location outside has the value at the border; it goes on from there with the weights of the location"),
+    ("evaluator", {"GridSample", "AffineGrid", "RoiAlign", "DeformConv", "MaxPool", "NonMaxSuppression"}, lambda n, x: is_empty(x),
+     "a result without elements has its dims; its own has one axis, or none"),
+    ("evaluator", {"AffineGrid", "RoiAlign", "DeformConv"}, lambda n, x: x[0].dtype != np.float32,
+     "the result has the type of the input; it computes in the input's type, or gives single precision"),
+    ("ort", {"GridSample"}, lambda n, x: n.attributes.get("align_corners") and 1 in x[0].shape[2:] and n.attributes.get("padding_mode") == "reflection",
+     "between the ends of one element nothing can be mirrored; it divides by 0 there"),
+    ("ort", {"AffineGrid"}, lambda n, x: n.attributes.get("align_corners") and 1 in x[1].tolist()[2:],
+     "by the PyTorch function that the text refers to, one element lies at 0; it has it at 1"),
+    ("evaluator", {"AffineGrid"}, lambda n, x: n.attributes.get("align_corners") and 1 in x[1].tolist()[2:],
+     "by the PyTorch function that the text refers to, one element lies at 0; it has it at -1"),
+    ("ort", {"MaxPool"}, lambda n, x: n.attributes.get("auto_pad", "").startswith("SAME") and {*n.attributes.get("dilations", [1])} != {1},
+     "with SAME there are ceil(size / stride) windows, however far apart their cells lie; it has fewer"),
+    ("ort", {"MaxPool"}, lambda n, x: n.attributes.get("auto_pad", "").startswith("SAME") and strides_exceed_windows(n),
+     "padding is 0 or more, and nothing is padded where the stride is longer than the window; it takes elements away there"),
+    ("ort", {"MaxUnpool"}, lambda n, x: len(x) > 2, "indices count in what the attributes give, by the package's own case; in `output_shape` there"),
+    ("evaluator", {"RoiAlign"}, lambda n, x: n.opset < 16, "before version 16 regions are not shifted; it shifts them by half an element"),
+    ("evaluator", {"MaxPool"}, lambda n, x: {*n.attributes.get("strides", [1]), *n.attributes.get("dilations", [1])} == {1},
+     "pads are those in front, then those behind, and indices count in the whole tensor; it has pairs of pads, and indices in a channel"),
+    ("evaluator", {"MaxPool"}, lambda n, x: n.attributes.get("auto_pad", "NOTSET") != "NOTSET" or n.attributes.get("ceil_mode"),
+     "SAME_LOWER has as many windows as SAME_UPPER, with the odd cell of padding in front, and is not padded less than nothing"),
 ]
 
 
@@ -264,7 +297,7 @@ def log_sum_exp_by_text(node, arrays):
 
 
 # Values by hand, where no reference is to be trusted.
-HAND = {"Slice": slice_by_text, "Erf": erf_by_text, "Gelu": gelu_by_text, "ReduceLogSumExp": log_sum_exp_by_text}
+HAND = texts.BY_TEXT | {"Slice": slice_by_text, "Erf": erf_by_text, "Gelu": gelu_by_text, "ReduceLogSumExp": log_sum_exp_by_text}
 
 
 def fault(who, node, arrays):

@@ -31,6 +31,7 @@ def Dlc_Dialect : Dialect {
     void addConvOps();
     void addPoolOps();
     void addResizeOps();
+    void addSampleOps();
     void addReductionOps();
     void addNormalizationOps();
     void addMovementOps();
