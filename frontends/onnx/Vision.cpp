@@ -44,8 +44,66 @@ static Value pool(NodeReader &n, Value x, PoolKind kind, bool countPads) {
 }
 
 static void maxPool(NodeReader &n) {
-  n.ignore("storage_order"); // of the indices
-  n.setOutput(0, pool(n, n.input(0), PoolKind::Max, false));
+  int64_t order = n.getInt("storage_order", 0); // of the indices
+  if (order != 0 && order != 1)
+    return n.fail(Twine("its attribute 'storage_order' is ") + Twine(order) + "; it can be 0 and 1");
+  Value x = n.input(0);
+  n.setOutput(0, pool(n, x, PoolKind::Max, false));
+  if (n.wantsOutput(1) && !n.failed())
+    n.setOutput(1, n.make<PoolIndicesOp>(n.b().getI64Type(), x, n.findInts("kernel_shape").value_or(SmallVector<int64_t>()), intsOrNone(n, "strides"),
+                                         intsOrNone(n, "dilations"), intsOrNone(n, "pads"), n.findString("auto_pad").value_or("NOTSET"),
+                                         n.getFlag("ceil_mode", false), order == 1, ArrayAttr()));
+}
+
+/// Zeros, and the elements of x where its indices say. With `output_shape` there are more zeros behind each axis: indices count in what the
+/// attributes give, as the cases of ONNX have it.
+static void maxUnpool(NodeReader &n) {
+  Value x = n.input(0), indices = n.input(1), shape = n.optionalInput(2);
+  std::optional<SmallVector<int64_t>> kernel = n.findInts("kernel_shape");
+  if (!kernel || kernel->empty())
+    return n.fail("its attribute 'kernel_shape' is missing, or empty");
+  size_t axes = kernel->size();
+  SmallVector<int64_t> strides = intsOrNone(n, "strides"), pads = intsOrNone(n, "pads");
+  if (strides.empty())
+    strides.assign(axes, 1);
+  if (pads.empty())
+    pads.assign(2 * axes, 0);
+  if (strides.size() != axes || pads.size() != 2 * axes)
+    return n.fail(Twine("its attributes 'strides' and 'pads' have ") + Twine(strides.size()) + " and " + Twine(pads.size()) + " entries; " + Twine(axes) +
+                  " spatial axes need " + Twine(axes) + " and " + Twine(2 * axes));
+  auto isOdd = [](int64_t v, int64_t least) { return v < least || v > INT32_MAX; };
+  if (llvm::any_of(*kernel, [&](int64_t v) { return isOdd(v, 1); }) || llvm::any_of(strides, [&](int64_t v) { return isOdd(v, 1); }) ||
+      llvm::any_of(pads, [&](int64_t v) { return isOdd(v, 0); }))
+    return n.fail("its attributes 'kernel_shape' and 'strides' must be positive, and 'pads' not negative");
+  Type type = n.elementType(0), index = n.b().getI64Type();
+  auto shapeOf = [&](Value v, int64_t start) { return n.make<ShapeOp>(index, v, start, /*end=*/IntegerAttr()); };
+  RequireOp::create(n.b(), n.getLoc(), shapeOf(shapeOf(x, 0), 0), n.ints({static_cast<int64_t>(axes) + 2}), /*atLeast=*/false,
+                    "its input 'X' has {0} axes; with its attribute 'kernel_shape' it must have {1}");
+  RequireOp::create(n.b(), n.getLoc(), shapeOf(indices, 0), shapeOf(x, 0), /*atLeast=*/false, "its indices have {0} entries on an axis where X has {1}");
+  SmallVector<int64_t> behind;
+  for (size_t i = 0; i != axes; ++i)
+    behind.push_back((*kernel)[i] - pads[i] - pads[i + axes] - strides[i]);
+  Value spatial = n.make<AddOp>(index, n.make<MulOp>(index, shapeOf(x, 2), n.ints(strides)), n.ints(behind));
+  RequireOp::create(n.b(), n.getLoc(), spatial, n.ints({0}), /*atLeast=*/true, "a spatial axis of its result would have {0} elements");
+  Value dims = concat(n, {dimOf(n, x, 0), dimOf(n, x, 1), spatial}, 0), count = dimOf(n, x, 0);
+  for (size_t i = 0; i <= axes; ++i)
+    count = n.make<MulOp>(index, count, slice(n, dims, n.ints({static_cast<int64_t>(i) + 1}), n.ints({static_cast<int64_t>(i) + 2}), 0));
+  auto flat = [&](Value v) { return reshape(n, v, n.ints({-1})); };
+  Value zero = n.scalar(0, type), none = n.scalar(0, index);
+  // What is negative does not count from the end: it is too large.
+  Value isNegative = n.make<LessOp>(n.b().getI1Type(), indices, none), tooLarge = n.constant(DenseElementsAttr::get(RankedTensorType::get({}, index), INT64_MAX));
+  Value places = flat(n.make<WhereOp>(index, isNegative, tooLarge, indices));
+  Value result = n.make<ScatterElementsOp>(type, n.make<ExpandOp>(type, zero, count), places, flat(x), /*axis=*/0, ReduceKindAttr());
+  result = reshape(n, result, dims, /*allowzero=*/true);
+  if (shape) {
+    RequireOp::create(n.b(), n.getLoc(), dimOf(n, shape, 0), n.ints({static_cast<int64_t>(axes) + 2}), /*atLeast=*/false,
+                      "its 'output_shape' has {0} entries; it must have {1}");
+    shape = reshape(n, shape, n.ints({static_cast<int64_t>(axes) + 2}));
+    RequireOp::create(n.b(), n.getLoc(), shape, dims, /*atLeast=*/true, "an entry of its 'output_shape' is {0}, less than the {1} that its attributes give");
+    Value pads = concat(n, {n.ints(SmallVector<int64_t>(axes + 2, 0)), n.make<SubOp>(index, shape, dims)}, 0);
+    result = n.make<PadOp>(type, result, pads, zero, Value(), "constant", ArrayAttr(), ArrayAttr());
+  }
+  n.setOutput(0, result);
 }
 
 static void averagePool(NodeReader &n) { n.setOutput(0, pool(n, n.input(0), PoolKind::Average, n.getFlag("count_include_pad", false))); }
@@ -209,6 +267,7 @@ void addVisionOps(OpTable &t) {
   t.add("LRN", 1, localResponseNormalization);
   t.add("InstanceNormalization", 6, instanceNormalization);
   t.add("MaxPool", 1, maxPool);
+  t.add("MaxUnpool", 9, maxUnpool);
   t.add("AveragePool", 1, averagePool);
   t.add("GlobalAveragePool", 1, [](NodeReader &n) { globalPool(n, PoolKind::Average); });
   t.add("GlobalMaxPool", 1, [](NodeReader &n) { globalPool(n, PoolKind::Max); });

@@ -141,6 +141,86 @@ FailureOr<SmallVector<Value>> PoolOp::lower(LowerContext &context) {
   return SmallVector<Value>{context.generate(type, pool)};
 }
 
+Form PoolIndicesOp::form() { return Form::Lower; }
+Role PoolIndicesOp::role() { return Role::Opaque; }
+
+LogicalResult PoolIndicesOp::shape(ShapeContext &context) {
+  SmallVector<DimExpr> x = context.dims(0), kernel;
+  if (x.size() < 3)
+    return context.emitError() << "pooling needs a batch, channels and a spatial axis; dims are " << toString(x);
+  for (int64_t size : getKernel())
+    kernel.push_back(constantDim(getContext(), size));
+  FailureOr<SmallVector<WindowAxis>> axes =
+      resolveWindows(context, ArrayRef(x).drop_front(2), kernel, getStrides(), getDilations(), getPads(), getAutoPad(), getCeilMode());
+  if (failed(axes))
+    return failure();
+  SmallVector<DimExpr> dims{x[0], x[1]};
+  SmallVector<Attribute> begins;
+  for (const WindowAxis &axis : *axes) {
+    dims.push_back(axis.count);
+    begins.push_back(axis.begin);
+  }
+  setResolvedPadsAttr(ArrayAttr::get(getContext(), begins));
+  context.setResult(0, IntegerType::get(getContext(), 64), dims);
+  return success();
+}
+
+FailureOr<SmallVector<Value>> PoolIndicesOp::lower(LowerContext &context) {
+  Location loc = getLoc();
+  if (!getResolvedPads())
+    return emitOpError("its pads are not resolved; run infer-shapes"), failure();
+  SmallVector<DimExpr> x = dimsOf(context.operandType(0));
+  SmallVector<Value> sizes, kernel, begins;
+  for (auto [size, cells, begin] : llvm::zip_equal(ArrayRef(x).drop_front(2), getKernel(), getResolvedPads()->getAsRange<DimExpr>())) {
+    sizes.push_back(context.dim(size));
+    kernel.push_back(context.dim(constantDim(getContext(), cells)));
+    begins.push_back(context.dim(begin));
+  }
+  Value channels = context.dim(x[1]);
+  Type element = context.operandType(0).getElementType();
+  auto place = [&](OpBuilder &b, ValueRange indices) -> Value {
+    auto add = [&](OpBuilder &own, Value u, Value v) -> Value { return arith::AddIOp::create(own, loc, u, v); };
+    auto multiply = [&](OpBuilder &own, Value u, Value v) -> Value { return arith::MulIOp::create(own, loc, u, v); };
+    Value none = arith::ConstantIndexOp::create(b, loc, -1), zero = arith::ConstantIndexOp::create(b, loc, 0);
+    Value first = arith::ConstantOp::create(b, loc, b.getZeroAttr(storageType(context.operandType(0)).getElementType()));
+    // The largest element so far, and its index among the spatial ones.
+    SmallVector<Value> best = loopOverWindow(
+        b, loc, kernel, sizes, indices.drop_front(2), getStrides(), getDilations(), begins, ValueRange{first, none},
+        [&](OpBuilder &inner, ValueRange, ValueRange at, Value isInside, ValueRange carried) {
+          auto more = scf::IfOp::create(
+              inner, loc, isInside,
+              [&](OpBuilder &then, Location) {
+                SmallVector<Value> where{indices[0], indices[1]};
+                llvm::append_range(where, at);
+                Value stored = tensor::ExtractOp::create(then, loc, context.operand(0), where);
+                ScalarBuilder scalars(then, loc);
+                Scalar most = scalars.load(carried[0], element), own = scalars.load(stored, element);
+                Value isBetter = (own > most).getValue();
+                if (own.isFloat())
+                  isBetter = arith::OrIOp::create(then, loc, isBetter, ((!(own == own)) & (most == most)).getValue());
+                Value isFirst = arith::CmpIOp::create(then, loc, arith::CmpIPredicate::slt, carried[1], arith::ConstantIndexOp::create(then, loc, 0));
+                isBetter = arith::OrIOp::create(then, loc, isBetter, isFirst);
+                Value index;
+                for (size_t i = 0; i != at.size(); ++i) {
+                  size_t axis = getColumnMajor() ? at.size() - 1 - i : i;
+                  index = index ? add(then, multiply(then, index, sizes[axis]), at[axis]) : at[axis];
+                }
+                Value value = arith::SelectOp::create(then, loc, isBetter, stored, carried[0]);
+                scf::YieldOp::create(then, loc, ValueRange{value, arith::SelectOp::create(then, loc, isBetter, index, carried[1])});
+              },
+              [&](OpBuilder &otherwise, Location) { scf::YieldOp::create(otherwise, loc, carried); });
+          return SmallVector<Value>(more.getResults());
+        });
+    Value plane = add(b, multiply(b, indices[0], channels), indices[1]);
+    for (Value size : sizes)
+      plane = multiply(b, plane, size);
+    Value isNone = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, best[1], zero);
+    Value result = arith::SelectOp::create(b, loc, isNone, none, add(b, plane, best[1]));
+    return arith::IndexCastOp::create(b, loc, b.getI64Type(), result);
+  };
+  return SmallVector<Value>{context.generate(context.resultType(), place)};
+}
+
 Form GlobalPoolOp::form() { return Form::Expand; }
 
 LogicalResult GlobalPoolOp::shape(ShapeContext &context) {

@@ -1240,6 +1240,62 @@ def determinant(d):
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
+@op("MaxPool")
+def max_pool(d):
+    axes = d.between(1, 3)
+    both = d.opset >= 8 and d.chance(0.6)
+    kernel = [d.between(1, 3) for _ in range(axes)]
+    attributes = {"kernel_shape": kernel}
+    if d.chance(0.6):
+        attributes["strides"] = [d.between(1, 3) for _ in range(axes)]
+    if d.opset >= 10 and d.chance(0.4):
+        attributes["dilations"] = [d.between(1, 2) for _ in range(axes)]
+    if d.opset >= 10 and d.chance(0.4):
+        attributes["ceil_mode"] = 1
+    padding = d.pick(["", "pads", "SAME_UPPER", "SAME_LOWER", "VALID"])
+    if padding == "pads":
+        attributes["pads"] = [d.between(0, k - 1) for k in kernel * 2]
+    elif padding:
+        attributes["auto_pad"] = padding
+    if both and d.chance(0.5):
+        attributes["storage_order"] = 1
+
+    def arrays():
+        spans = [(k - 1) * dilation + 1 for k, dilation in zip(kernel, attributes.get("dilations", [1] * axes))]
+        dims = d.dims(2, most=6) + [d.between(s, 9) for s in spans]
+        return [d.small(dims)]
+
+    return d.node(arrays, attributes, outputs=2 if both else 1)
+
+
+@op("MaxUnpool")
+def max_unpool(d):
+    axes = d.between(1, 3)
+    kernel = [d.between(1, 3) for _ in range(axes)]
+    attributes = {"kernel_shape": kernel}
+    strides, pads = [1] * axes, [0] * 2 * axes
+    if d.chance(0.8):
+        attributes["strides"] = strides = [d.between(1, 3) for _ in range(axes)]
+    if d.chance(0.3):
+        attributes["pads"] = pads = [d.between(0, 1) if k > 2 else 0 for k in kernel * 2]
+    shaped = d.chance(0.4)
+    known = shaped and d.chance(0.5)
+    fixed = d.dims(2, 1, 6) + [d.between(2, 4) for _ in range(axes)]
+    more = [0, 0] + [d.between(0, 2) for _ in range(axes)]
+
+    def arrays():
+        dims = fixed if known else d.dims(2, 1, 6) + [d.between(2, 4) for _ in range(axes)]
+        out = dims[:2] + [(dims[2 + i] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + axes] for i in range(axes)]
+        count, room = math.prod(dims), math.prod(out)
+        places = d.random.permutation(room)[:count] if count <= room else d.random.integers(0, room, count)
+        x = d.small(dims)
+        if count > room:  # the last one of those in one place stays
+            x = np.ones_like(x)
+        return [x, places.astype(np.int64).reshape(dims)] + ([ints(out) + ints(more)] if shaped else [])
+
+    return d.node(arrays, attributes, constant((2, known)))
+
+
 @op("GridSample")
 def grid_sample(d):
     axes = 2 if d.opset < 20 else d.pick([1, 2, 2, 2, 3])

@@ -23,6 +23,19 @@ def Dlc_PoolOp : Dlc_Op<"pool", ["form", "role", "lower", "precision"], [Pure]> 
   let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";
 }
 
+def Dlc_PoolIndicesOp : Dlc_Op<"pool_indices", ["form", "role", "lower"], [Pure]> {
+  let summary = "Where the largest element of each window of a dlc.pool stands in x: its index in row-major order";
+  let description = [{
+    Of equal elements the first one of the window; a NaN counts as the largest. With `columnMajor`, indices count along the first
+    spatial axis first (batch and channels stay in front). -1 where a window has padding alone.
+  }];
+  let arguments = (ins AnyTensor:$x, DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$pads,
+                       StrAttr:$autoPad, BoolAttr:$ceilMode, BoolAttr:$columnMajor,
+                       OptionalAttr<TypedArrayAttrBase<Dlc_DimExprAttr, "padding before each spatial axis">>:$resolvedPads);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
 def Dlc_GlobalPoolOp : Dlc_Op<"global_pool", ["form", "expand"], [Pure]> {
   let summary = "Largest element or average over all spatial axes, which stay with size 1; expands into a reduction";
   let arguments = (ins AnyTensor:$x, Dlc_PoolKindAttr:$kind);
