@@ -137,8 +137,32 @@ static void unique(NodeReader &n) {
   }
 }
 
+/// What stays for each batch and class stands at the front of its line, with -1 behind.
+static void nonMaxSuppression(NodeReader &n) {
+  Value boxes = n.input(0), scores = n.input(1), limit = n.optionalInput(2), overlap = n.optionalInput(3), least = n.optionalInput(4);
+  int64_t format = n.getInt("center_point_box", 0);
+  if (format != 0 && format != 1)
+    return n.fail(Twine("its attribute 'center_point_box' is ") + Twine(format) + "; it can be 0 and 1");
+  Type index = n.b().getI64Type(), boolean = n.b().getI1Type(), type = n.elementType(0);
+  limit = limit ? limit : n.scalar(0, index);
+  overlap = overlap ? overlap : n.scalar(0, type);
+  // A score that is NaN is above nothing.
+  Value isCandidate = least ? n.make<LessOp>(boolean, n.make<ReshapeOp>(type, least, n.ints({1}), /*allowzero=*/false), scores)
+                            : n.make<EqualOp>(boolean, scores, scores);
+  Value stays = n.make<SuppressOp>(index, boxes, orderKey(n, scores, /*descending=*/true), isCandidate, limit, overlap, format == 1);
+  Value lines = flat(n, stays);
+  Value positions = n.make<UnsqueezeOp>(index, positionsOf(n, n.make<LessOp>(boolean, n.scalar(-1, index), lines)), SmallVector<int64_t>{1});
+  Value shape = n.make<ShapeOp>(index, scores, /*start=*/0, /*end=*/n.b().getI64IntegerAttr(2));
+  Value size = sizeOf(n, scores, 2), classes = sizeOf(n, scores, 1);
+  // As many entries for a batch, and for a class.
+  Value strides = n.make<ConcatOp>(index, SmallVector<Value>{n.make<MulOp>(index, size, classes), size}, 0);
+  Value lineOf = n.make<ModOp>(index, n.make<DivOp>(index, positions, strides), shape);
+  n.setOutput(0, n.make<ConcatOp>(index, SmallVector<Value>{lineOf, gather(n, lines, positions)}, 1));
+}
+
 void addSelectionOps(OpTable &t) {
   t.add("Compress", 9, compress);
+  t.add("NonMaxSuppression", 10, nonMaxSuppression);
   t.add("NonZero", 9, nonZero);
   t.add("TopK", 1, topKByAttribute);
   t.add("TopK", 10, topKByInput);

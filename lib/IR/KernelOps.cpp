@@ -458,6 +458,38 @@ public:
 };
 } // namespace
 
+/// A heap of indices in a tensor: puts `index` where it belongs on the way down from `root`, whose own entry is free. An entry stands above those
+/// that it does not come before.
+static Value siftDown(LoopWriter &w, Value heap, Value index, Value root, Value end, llvm::function_ref<Value(Value, Value)> load,
+                      llvm::function_ref<Value(Value, Value, Value)> store, llvm::function_ref<Value(Value, Value)> isBefore) {
+  Type position = w.b.getIndexType();
+  SmallVector<Value> last = w.loopWhile(
+      {position, heap.getType(), position}, {root, heap},
+      [&](ValueRange carried) -> std::pair<Value, SmallVector<Value>> {
+        Value left = w.add(w.add(carried[0], carried[0]), w.one), right = w.add(left, w.one);
+        auto choice = w.branch(
+            w.isLess(left, end),
+            [&] {
+              Value child = w.branch(
+                  w.isLess(right, end),
+                  [&] {
+                    Value first = load(carried[1], left), second = load(carried[1], right);
+                    Value isRight = isBefore(first, second);
+                    return SmallVector<Value>{w.select(isRight, right, left)};
+                  },
+                  [&] { return SmallVector<Value>{left}; })[0];
+              return SmallVector<Value>{isBefore(index, load(carried[1], child)), child};
+            },
+            [&] { return SmallVector<Value>{arith::ConstantOp::create(w.b, w.loc, w.b.getBoolAttr(false)), left}; });
+        return {choice[0], {carried[0], carried[1], choice[1]}};
+      },
+      [&](ValueRange forwarded) {
+        Value child = forwarded[2];
+        return SmallVector<Value>{child, store(load(forwarded[1], child), forwarded[1], forwarded[0])};
+      });
+  return store(index, last[1], last[0]);
+}
+
 //===----------------------------------------------------------------------===//
 // ArgSort
 //===----------------------------------------------------------------------===//
@@ -505,34 +537,11 @@ private:
     return w.store(arith::IndexCastOp::create(w.b, w.loc, w.b.getI64Type(), index), heap, at(position));
   }
 
-  /// Puts `index` where it belongs on the way down from `root`, whose own entry is free.
+  /// Puts `index` where it belongs on the way down from `root`, whose own entry is free. The last one in order is in front.
   Value siftDown(Value heap, Value index, Value root, Value end) {
-    Type position = w.b.getIndexType();
-    SmallVector<Value> last = w.loopWhile(
-        {position, heap.getType(), position}, {root, heap},
-        [&](ValueRange carried) -> std::pair<Value, SmallVector<Value>> {
-          Value left = w.add(w.add(carried[0], carried[0]), w.one), right = w.add(left, w.one);
-          auto choice = w.branch(
-              w.isLess(left, end),
-              [&] {
-                Value child = w.branch(
-                    w.isLess(right, end),
-                    [&] {
-                      Value first = load(carried[1], left), second = load(carried[1], right);
-                      Value isRight = isBefore(first, second);
-                      return SmallVector<Value>{w.select(isRight, right, left)};
-                    },
-                    [&] { return SmallVector<Value>{left}; })[0];
-                return SmallVector<Value>{isBefore(index, load(carried[1], child)), child};
-              },
-              [&] { return SmallVector<Value>{arith::ConstantOp::create(w.b, w.loc, w.b.getBoolAttr(false)), left}; });
-          return {choice[0], {carried[0], carried[1], choice[1]}};
-        },
-        [&](ValueRange forwarded) {
-          Value child = forwarded[2];
-          return SmallVector<Value>{child, store(load(forwarded[1], child), forwarded[1], forwarded[0])};
-        });
-    return store(index, last[1], last[0]);
+    return dlc::siftDown(
+        w, heap, index, root, end, [&](Value tensor, Value position) { return load(tensor, position); },
+        [&](Value i, Value tensor, Value position) { return store(i, tensor, position); }, [&](Value i, Value j) { return isBefore(i, j); });
   }
 
   /// Whether element (or slice) i comes before j.
@@ -617,6 +626,196 @@ FailureOr<SmallVector<Value>> KernelCompactOp::decompose(OpBuilder &b) {
         [&] { return SmallVector<Value>{carried[0], carried[1]}; });
   });
   return SmallVector<Value>{result[1]};
+}
+
+//===----------------------------------------------------------------------===//
+// Suppress: tiled along batch and classes.
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelSuppressOp::verify() {
+  auto type = [](Value v) { return cast<RankedTensorType>(v.getType()); };
+  RankedTensorType boxes = type(getBoxes()), keys = type(getKeys()), candidates = type(getCandidates()), init = type(getInit());
+  if (getResult().getType() != init)
+    return emitOpError("gives ") << getResult().getType() << " of init, which is " << init;
+  if (boxes.getRank() != 3 || keys.getRank() != 3 || candidates.getRank() != 3 || init.getRank() != 3)
+    return emitOpError("needs boxes [batch, boxes, 4], and keys, candidates and init [batch, classes, boxes]");
+  if (!isa<FloatType>(boxes.getElementType()) || type(getThreshold()).getElementType() != boxes.getElementType())
+    return emitOpError("needs boxes and a threshold of one float type");
+  if (!keys.getElementType().isSignlessInteger() || !candidates.getElementType().isSignlessInteger() || !init.getElementType().isInteger(64) ||
+      !type(getLimit()).getElementType().isInteger(64))
+    return emitOpError("needs keys and candidates of integers, and a limit and init of i64");
+  if (type(getLimit()).getRank() > 1 || type(getThreshold()).getRank() > 1)
+    return emitOpError("needs a limit and a threshold of one number");
+  if (failed(verifyCompatibleDims({boxes.getDimSize(2), 4})))
+    return emitOpError("needs boxes with 4 coordinates, not ") << boxes.getDimSize(2);
+  for (int64_t d = 0; d != 3; ++d)
+    if (failed(verifyCompatibleDims({keys.getDimSize(d), candidates.getDimSize(d), init.getDimSize(d)})))
+      return emitOpError("has keys, candidates and init that differ on axis ") << d;
+  if (failed(verifyCompatibleDims({boxes.getDimSize(0), init.getDimSize(0)})) || failed(verifyCompatibleDims({boxes.getDimSize(1), init.getDimSize(2)})))
+    return emitOpError("has boxes for another batch, or another number of them, than init");
+  return success();
+}
+
+SmallVector<utils::IteratorType> KernelSuppressOp::getLoopIteratorTypes() {
+  return {utils::IteratorType::parallel, utils::IteratorType::parallel, utils::IteratorType::reduction};
+}
+
+SmallVector<Range> KernelSuppressOp::getIterationDomain(OpBuilder &b) {
+  SmallVector<Range> domain;
+  for (OpFoldResult size : tensor::getMixedSizes(b, getLoc(), getInit()))
+    domain.push_back({b.getIndexAttr(0), size, b.getIndexAttr(1)});
+  return domain;
+}
+
+LogicalResult KernelSuppressOp::getResultTilePosition(OpBuilder &b, unsigned, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes,
+                                                      SmallVector<OpFoldResult> &resultOffsets, SmallVector<OpFoldResult> &resultSizes) {
+  resultOffsets.assign(offsets.begin(), offsets.end());
+  resultSizes.assign(sizes.begin(), sizes.end());
+  resultOffsets[2] = b.getIndexAttr(0);
+  resultSizes[2] = tensor::getMixedSize(b, getLoc(), getInit(), 2);
+  return success();
+}
+
+FailureOr<TilingResult> KernelSuppressOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets, ArrayRef<OpFoldResult> sizes) {
+  Location loc = getLoc();
+  SmallVector<OpFoldResult> at, size;
+  (void)getResultTilePosition(b, 0, offsets, sizes, at, size);
+  OpFoldResult zero = b.getIndexAttr(0);
+  SmallVector<Operation *> slices;
+  auto slice = [&](Value tensor, ArrayRef<OpFoldResult> from, ArrayRef<OpFoldResult> count) -> Value {
+    slices.push_back(tensor::ExtractSliceOp::create(b, loc, tensor, from, count, SmallVector<OpFoldResult>(from.size(), b.getIndexAttr(1))));
+    return slices.back()->getResult(0);
+  };
+  SmallVector<OpFoldResult> ofBoxes{size[0], tensor::getMixedSize(b, loc, getBoxes(), 1), tensor::getMixedSize(b, loc, getBoxes(), 2)};
+  Value boxes = slice(getBoxes(), {at[0], zero, zero}, ofBoxes), keys = slice(getKeys(), at, size), candidates = slice(getCandidates(), at, size);
+  Value init = slice(getInit(), at, size);
+  auto tile = KernelSuppressOp::create(b, loc, init.getType(), boxes, keys, candidates, getLimit(), getThreshold(), init, getCentered());
+  return TilingResult{{tile}, {tile.getResult()}, slices};
+}
+
+namespace {
+/// What a box covers: from `low` to `high` along two axes.
+struct Extent {
+  Value low[2], high[2];
+};
+} // namespace
+
+FailureOr<SmallVector<Value>> KernelSuppressOp::decompose(OpBuilder &b) {
+  Location loc = getLoc();
+  LoopWriter w(b, loc);
+  auto first = [&](Value tensor) {
+    return w.load(tensor, SmallVector<Value>(cast<RankedTensorType>(tensor.getType()).getRank(), w.zero));
+  };
+  Value limit = arith::IndexCastOp::create(b, loc, b.getIndexType(), first(getLimit())), threshold = first(getThreshold());
+  Value count = w.size(getInit(), 2), last = w.subtract(count, w.one);
+  Value half = arith::ConstantOp::create(b, loc, b.getFloatAttr(threshold.getType(), 0.5));
+  auto subtract = [&](Value x, Value y) -> Value { return arith::SubFOp::create(b, loc, x, y); };
+  auto multiply = [&](Value x, Value y) -> Value { return arith::MulFOp::create(b, loc, x, y); };
+  auto isMore = [&](Value x, Value y) -> Value { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y); };
+  auto smaller = [&](Value x, Value y) { return w.select(isMore(x, y), y, x); };
+  auto larger = [&](Value x, Value y) { return w.select(isMore(x, y), x, y); };
+
+  SmallVector<Value> indices(3, w.zero);
+  auto extentOf = [&](Value box) -> Extent {
+    Value numbers[4];
+    for (int64_t k = 0; k != 4; ++k)
+      numbers[k] = w.load(getBoxes(), {indices[0], box, w.index(k)});
+    Extent extent;
+    for (unsigned axis = 0; axis != 2; ++axis) {
+      Value x = numbers[axis], y = numbers[2 + axis];
+      if (getCentered()) {
+        Value reach = multiply(y, half);
+        extent.low[axis] = subtract(x, reach);
+        extent.high[axis] = arith::AddFOp::create(b, loc, x, reach);
+      } else {
+        extent.low[axis] = smaller(x, y);
+        extent.high[axis] = larger(x, y);
+      }
+    }
+    return extent;
+  };
+  auto areaOf = [&](const Extent &extent) { return multiply(subtract(extent.high[0], extent.low[0]), subtract(extent.high[1], extent.low[1])); };
+  // False where anything is NaN.
+  auto overlaps = [&](const Extent &x, const Extent &y) {
+    Extent common;
+    for (unsigned axis = 0; axis != 2; ++axis) {
+      common.low[axis] = larger(x.low[axis], y.low[axis]);
+      common.high[axis] = smaller(x.high[axis], y.high[axis]);
+    }
+    Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(threshold.getType()));
+    Value shared = areaOf(common), areaX = areaOf(x), areaY = areaOf(y);
+    Value both = subtract(arith::AddFOp::create(b, loc, areaX, areaY), shared);
+    Value result = isMore(arith::DivFOp::create(b, loc, shared, both), threshold);
+    for (Value area : {shared, areaX, areaY, both})
+      result = w.both(result, isMore(area, zero));
+    for (unsigned axis = 0; axis != 2; ++axis)
+      result = w.both(result, isMore(common.high[axis], common.low[axis]));
+    return result;
+  };
+
+  auto at = [&](Value position) { return SmallVector<Value>{indices[0], indices[1], position}; };
+  auto load = [&](Value tensor, Value position) -> Value { return arith::IndexCastOp::create(b, loc, b.getIndexType(), w.load(tensor, at(position))); };
+  auto store = [&](Value index, Value tensor, Value position) {
+    return w.store(arith::IndexCastOp::create(b, loc, b.getI64Type(), index), tensor, at(position));
+  };
+  auto isBehind = [&](Value i, Value j) {
+    Value x = w.load(getKeys(), at(i)), y = w.load(getKeys(), at(j));
+    Value higher = w.compare(arith::CmpIPredicate::ugt, i, j);
+    return w.select(w.compare(arith::CmpIPredicate::eq, x, y), higher, w.compare(arith::CmpIPredicate::sgt, x, y));
+  };
+  auto line = [&](Value result) -> Value {
+    // The candidates, as a heap with the first one in front.
+    Value none = arith::ConstantOp::create(b, loc, b.getZeroAttr(cast<RankedTensorType>(getCandidates().getType()).getElementType()));
+    SmallVector<Value> found = w.loop(w.zero, count, {w.zero, result}, [&](Value i, ValueRange carried) {
+      return w.branch(
+          w.compare(arith::CmpIPredicate::ne, w.load(getCandidates(), at(i)), none),
+          [&] { return SmallVector<Value>{w.add(carried[0], w.one), store(i, carried[1], carried[0])}; },
+          [&] { return SmallVector<Value>(carried); });
+    });
+    Value middle = arith::DivUIOp::create(b, loc, found[0], w.index(2));
+    Value heap = w.loop(w.zero, middle, found[1], [&](Value i, Value so) {
+      Value root = w.subtract(w.subtract(middle, i), w.one);
+      return siftDown(w, so, load(so, root), root, found[0], load, store, isBehind);
+    });
+    // Each takes its turn; those that stay go to the end of the line, which the heap has left, the first one last.
+    Type position = b.getIndexType();
+    SmallVector<Value> taken = w.loopWhile(
+        {position, position, heap.getType()}, {found[0], w.zero, heap},
+        [&](ValueRange carried) -> std::pair<Value, SmallVector<Value>> {
+          Value isOpen = w.both(w.isLess(w.zero, carried[0]), w.isLess(carried[1], limit));
+          return {isOpen, SmallVector<Value>(carried)};
+        },
+        [&](ValueRange carried) {
+          Value rest = w.subtract(carried[0], w.one), box = load(carried[2], w.zero), moved = load(carried[2], rest);
+          Value so = siftDown(w, carried[2], moved, w.zero, rest, load, store, isBehind);
+          Extent own = extentOf(box);
+          Value stays = w.loopWhile(
+              {position}, {w.zero},
+              [&](ValueRange tested) -> std::pair<Value, SmallVector<Value>> {
+                auto more = w.branch(
+                    w.isLess(tested[0], carried[1]),
+                    [&] {
+                      Value other = load(so, w.subtract(last, tested[0]));
+                      Value isFree = arith::XOrIOp::create(b, loc, overlaps(own, extentOf(other)), arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+                      return SmallVector<Value>{isFree};
+                    },
+                    [&] { return SmallVector<Value>{arith::ConstantOp::create(b, loc, b.getBoolAttr(false))}; });
+                return {more[0], {tested[0]}};
+              },
+              [&](ValueRange tested) { return SmallVector<Value>{w.add(tested[0], w.one)}; })[0];
+          return w.branch(
+              w.compare(arith::CmpIPredicate::eq, stays, carried[1]),
+              [&] { return SmallVector<Value>{rest, w.add(carried[1], w.one), store(box, so, w.subtract(last, carried[1]))}; },
+              [&] { return SmallVector<Value>{rest, carried[1], so}; });
+        });
+    // Turned around, and nothing behind them.
+    Value turned = w.loop(w.zero, arith::DivUIOp::create(b, loc, count, w.index(2)), taken[2], [&](Value i, Value so) {
+      Value mirrored = w.subtract(last, i), front = load(so, i), back = load(so, mirrored);
+      return store(front, store(back, so, i), mirrored);
+    });
+    return w.loop(taken[1], count, turned, [&](Value i, Value so) { return store(w.index(-1), so, i); });
+  };
+  return SmallVector<Value>{w.nest(getInit(), {0, 1}, indices, getInit(), line)};
 }
 
 //===----------------------------------------------------------------------===//

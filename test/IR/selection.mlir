@@ -97,3 +97,39 @@ func.func @square(%x: tensor<2x3xf32>) -> tensor<*xf32> {
   %0 = dlc.triangularize %x : (tensor<2x3xf32>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
 }
+
+// -----
+
+// CHECK-LABEL: func.func @suppress
+// CHECK: dlc.check {{.*}} "there are {0} boxes, but scores for {1}"
+// CHECK: dlc.suppress {{.*}} -> tensor<2x?x?xi64, #dlc.info<[2, c, m]>>
+func.func @suppress(%boxes: tensor<2x?x4xf32, #dlc.info<[2, n, 4]>>, %keys: tensor<2x?x?xi32, #dlc.info<[2, c, m]>>, %candidates: tensor<2x?x?xi1, #dlc.info<[2, c, m]>>,
+                    %limit: tensor<i64>, %threshold: tensor<1xf32>) -> tensor<*xi64> {
+  %0 = dlc.suppress %boxes, %keys, %candidates, %limit, %threshold
+    : (tensor<2x?x4xf32, #dlc.info<[2, n, 4]>>, tensor<2x?x?xi32, #dlc.info<[2, c, m]>>, tensor<2x?x?xi1, #dlc.info<[2, c, m]>>, tensor<i64>, tensor<1xf32>) -> tensor<*xi64>
+  return %0 : tensor<*xi64>
+}
+
+// -----
+
+func.func @boxes(%boxes: tensor<2x4xf32>, %keys: tensor<1x1x2xi32>, %candidates: tensor<1x1x2xi1>, %limit: tensor<i64>, %threshold: tensor<f32>) -> tensor<*xi64> {
+  // expected-error @+1 {{boxes must have 3 axes (batch, boxes, 4 coordinates); dims are [2, 4]}}
+  %0 = dlc.suppress %boxes, %keys, %candidates, %limit, %threshold : (tensor<2x4xf32>, tensor<1x1x2xi32>, tensor<1x1x2xi1>, tensor<i64>, tensor<f32>) -> tensor<*xi64>
+  return %0 : tensor<*xi64>
+}
+
+// -----
+
+func.func @limit(%boxes: tensor<1x2x4xf32>, %keys: tensor<1x1x2xi32>, %candidates: tensor<1x1x2xi1>, %limit: tensor<3xi64>, %threshold: tensor<f32>) -> tensor<*xi64> {
+  // expected-error @+1 {{the limit must be one number, not 3}}
+  %0 = dlc.suppress %boxes, %keys, %candidates, %limit, %threshold : (tensor<1x2x4xf32>, tensor<1x1x2xi32>, tensor<1x1x2xi1>, tensor<3xi64>, tensor<f32>) -> tensor<*xi64>
+  return %0 : tensor<*xi64>
+}
+
+// -----
+
+func.func @box_keys(%boxes: tensor<1x2x4xf32>, %keys: tensor<1x1x2xf32>, %candidates: tensor<1x1x2xi1>, %limit: tensor<i64>, %threshold: tensor<f32>) -> tensor<*xi64> {
+  // expected-error @+1 {{keys must be signed integers, not 'f32'; make them with dlc.order_key}}
+  %0 = dlc.suppress %boxes, %keys, %candidates, %limit, %threshold : (tensor<1x2x4xf32>, tensor<1x1x2xf32>, tensor<1x1x2xi1>, tensor<i64>, tensor<f32>) -> tensor<*xi64>
+  return %0 : tensor<*xi64>
+}

@@ -1387,3 +1387,23 @@ def deform_conv(d):
         return [d.small([batch, channels, *sizes], low=-3, high=3), w, offset, *tail]
 
     return d.node(arrays, attributes, constant((1, known)), exact=False, tolerance=8)
+
+
+@op("NonMaxSuppression")
+def non_max_suppression(d):
+    centered = d.between(0, 1)
+    count = d.between(2, 5)
+    known = [d.chance(0.5) for _ in range(3)]
+    dims = [[], [1]][d.between(0, 1)]
+    fixed = [np.full(dims, d.pick([0, 1, 2, 3, 100]), np.int64), np.full(dims, d.pick([0, 0.25, 0.5, 1]), np.float32), np.full(dims, d.pick([-1, 0, 0.5]), np.float32)]
+
+    def arrays():
+        batch, classes, boxes = d.between(1, 2), d.between(1, 3), d.between(0 if d.chance(0.1) else 1, 12)
+        corners = d.random.integers(0, 12, [batch, boxes, 4]) / 2
+        scores = d.random.integers(-2, 9, [batch, classes, boxes]) / 8
+        limits = [fixed[0] if known[0] else np.full(dims, d.between(0, 5), np.int64),
+                  fixed[1] if known[1] else np.full(dims, d.pick([0, 0.25, 0.5]), np.float32),
+                  fixed[2] if known[2] else np.full(dims, d.pick([-1, 0.25, 0.5]), np.float32)]
+        return [corners.astype(np.float32), scores.astype(np.float32), *limits[:count - 2]]
+
+    return d.node(arrays, {"center_point_box": centered} if centered or d.chance(0.3) else {}, constant(*((2 + i, k) for i, k in enumerate(known[:count - 2]))))

@@ -71,6 +71,23 @@ def Dlc_KernelCompactOp : Dlc_LineKernel<"kernel_compact"> {
   let summary = "The positions of the elements of x that are not 0, in order; at most as many as init has entries";
 }
 
+def Dlc_KernelSuppressOp : Op<Dlc_Dialect, "kernel_suppress", [Pure, DestinationStyleOpInterface,
+    DeclareOpInterfaceMethods<TilingInterface, ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation", "getResultTilePosition"]>,
+    DeclareOpInterfaceMethods<Dlc_KernelOpInterface>]> {
+  let summary = "The boxes that stay when each suppresses those behind it that overlap it too much; see dlc.suppress";
+  let description = [{
+    Loops are those over `init` [batch, classes, boxes], of which the last one is gone through as a whole. A line of `init` holds a heap of the
+    candidates, of which the first one is taken until there are enough or none is left; behind it lie those that stayed.
+  }];
+  let arguments = (ins AnyRankedTensor:$boxes, AnyRankedTensor:$keys, AnyRankedTensor:$candidates, AnyRankedTensor:$limit,
+                       AnyRankedTensor:$threshold, AnyRankedTensor:$init, UnitAttr:$centered);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{ `ins` `(` $boxes `,` $keys `,` $candidates `,` $limit `,` $threshold `:` type($boxes) `,` type($keys) `,` type($candidates)
+      `,` type($limit) `,` type($threshold) `)` `outs` `(` $init `:` type($init) `)` attr-dict `->` type($result) }];
+  let extraClassDeclaration = [{ ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); } }];
+  let hasVerifier = 1;
+}
+
 def Dlc_KernelTriangularizeOp : Dlc_LineKernel<"kernel_triangularize"> {
   let summary = "Upper triangular matrices with the determinants of the (float) matrices in the last two axes";
   let description = [{ Gaussian elimination with partial pivoting in `init`; of two rows that change places one changes its sign. }];

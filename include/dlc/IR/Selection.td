@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ops that choose elements by their values. How many are chosen may be data: it is an operand then, and the dim of the result
-// a symbol that is read from it. TopK, Unique, NonZero and Compress are made of these by the frontend.
+// a symbol that is read from it. TopK, Unique, NonZero, Compress and NonMaxSuppression are made of these by the frontend.
 
 #ifndef DLC_IR_SELECTION
 #define DLC_IR_SELECTION
@@ -25,6 +25,20 @@ def Dlc_CompactOp : Dlc_Op<"compact", ["form", "role", "readsData", "lower"], [P
   let summary = "The positions of the true elements of a mask of one axis, in ascending order";
   let description = [{ `count` is one integer: how many they are. Becomes the kernel op `dlc.kernel_compact`. }];
   let arguments = (ins AnyTensor:$mask, AnyTensor:$count);
+  let results = (outs AnyTensor:$result);
+  let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+}
+
+def Dlc_SuppressOp : Dlc_Op<"suppress", ["form", "role", "lower", "cost"], [Pure]> {
+  let summary = "The boxes that stay when each suppresses those behind it that overlap it too much, in their order; -1 behind them";
+  let description = [{
+    For each batch and class: of the boxes [batch, boxes, 4] whose `candidates` [batch, classes, boxes] are true, in ascending order of `keys` (signed
+    integers; of equal keys the lower index comes first), each stays whose area has no more than `threshold` in common with that of any one that
+    stays before it, as a part of the area of both; at most `limit` of them. A box is (y1, x1, y2, x2), two opposite corners, or with
+    `centered` (x, y, width, height) around its centre. The result [batch, classes, boxes] has their indices. Becomes the kernel op
+    `dlc.kernel_suppress`.
+  }];
+  let arguments = (ins AnyTensor:$boxes, AnyTensor:$keys, AnyTensor:$candidates, AnyTensor:$limit, AnyTensor:$threshold, UnitAttr:$centered);
   let results = (outs AnyTensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
 }
