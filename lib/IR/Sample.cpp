@@ -253,9 +253,9 @@ LogicalResult RoiAlignOp::shape(ShapeContext &context) {
   if (static_cast<int64_t>(getHeight()) < 1 || static_cast<int64_t>(getWidth()) < 1)
     return context.emitError() << "output_height and output_width are " << static_cast<int64_t>(getHeight()) << " and " << static_cast<int64_t>(getWidth())
                                << "; they must be positive";
-  // A million samples along an axis of a bin are as good as more, and a kernel that ends.
-  if (static_cast<int64_t>(getSamples()) < 0 || static_cast<int64_t>(getSamples()) > 1000000)
-    return context.emitError() << "sampling_ratio is " << static_cast<int64_t>(getSamples()) << "; it can be 0 (as many as the region asks for) to 1000000";
+  // More samples of a bin would say nothing new, and take forever.
+  if (static_cast<int64_t>(getSamples()) < 0 || static_cast<int64_t>(getSamples()) > 1024)
+    return context.emitError() << "sampling_ratio is " << static_cast<int64_t>(getSamples()) << "; it can be 0 (as many as the region asks for) to 1024";
   MLIRContext *c = getContext();
   if (failed(context.requireEqual(regions[1], constantDim(c, 4), "a region has {0} coordinates; it must have {1}")) ||
       failed(context.requireEqual(regions[0], batch[0], "there are {0} regions, but {1} batch indices")))

@@ -122,7 +122,7 @@ func.func @regions_size(%x: tensor<2x3x8x8xf32>, %r: tensor<1x4xf32>, %b: tensor
 // -----
 
 func.func @regions_samples(%x: tensor<2x3x8x8xf32>, %r: tensor<1x4xf32>, %b: tensor<1xi64>) -> tensor<*xf32> {
-  // expected-error @+1 {{sampling_ratio is -1; it can be 0 (as many as the region asks for) to 1000000}}
+  // expected-error @+1 {{sampling_ratio is -1; it can be 0 (as many as the region asks for) to 1024}}
   %0 = dlc.roi_align max %x, %r, %b {height = 2, width = 4, samples = -1, scale = 1.0 : f32, halfPixel = true}
     : (tensor<2x3x8x8xf32>, tensor<1x4xf32>, tensor<1xi64>) -> tensor<*xf32>
   return %0 : tensor<*xf32>
