@@ -337,7 +337,44 @@ static void col2im(NodeReader &n) {
   n.setOutput(0, n.make<Col2ImOp>(n.elementType(0), n.input(0), n.input(1), n.input(2), ints("dilations"), ints("pads"), ints("strides"), ArrayAttr()));
 }
 
+/// A cache with more entries written along an axis, from where each sample of the batch says on.
+static void tensorScatter(NodeReader &n) {
+  Value cache = n.input(0), update = n.input(1), start = n.optionalInput(2);
+  int64_t axis = n.getInt("axis", -2);
+  std::string mode = n.findString("mode").value_or("linear");
+  if (mode != "linear" && mode != "circular")
+    return n.fail(Twine("its attribute 'mode' is '") + mode + "'; it can be linear and circular");
+  if (axis == 0 || axis < INT32_MIN)
+    return n.fail("its attribute 'axis' names axis 0, the batch; it can be any other one");
+  Type index = n.b().getI64Type();
+  auto shapeOf = [&](Value x, int64_t from, std::optional<int64_t> to = std::nullopt) -> Value {
+    return n.make<ShapeOp>(index, x, from, to ? n.b().getI64IntegerAttr(*to) : IntegerAttr());
+  };
+  auto require = [&](Value lhs, Value rhs, bool atLeast, StringRef message) { RequireOp::create(n.b(), n.getLoc(), lhs, rhs, atLeast, message); };
+  auto sizeOf = [&](Value x) { return axis == -1 ? shapeOf(x, axis) : shapeOf(x, axis, axisBehind(axis)); };
+  if (axis < 0)
+    require(shapeOf(shapeOf(cache, 0), 0), n.ints({1 - axis}), /*atLeast=*/true, "its attribute 'axis' names axis 0, the batch, of {0} axes; it can be any other one");
+  require(shapeOf(shapeOf(update, 0), 0), shapeOf(shapeOf(cache, 0), 0), /*atLeast=*/false, "its update has {0} axes, its cache {1}");
+  StringRef differ = "its update has {0} entries on an axis where its cache has {1}";
+  require(shapeOf(update, 0, axis), shapeOf(cache, 0, axis), /*atLeast=*/false, differ);
+  if (axis != -1)
+    require(shapeOf(update, axisBehind(axis)), shapeOf(cache, axisBehind(axis)), /*atLeast=*/false, differ);
+  require(sizeOf(cache), sizeOf(update), /*atLeast=*/true, "its update is longer than its cache, which has {0} entries for {1}");
+  Value places = n.make<IotaOp>(index, shapeOf(update, 0), axis);
+  if (start) {
+    require(shapeOf(start, 0), shapeOf(cache, 0, 1), /*atLeast=*/false, "there are {0} write indices for a batch of {1}");
+    places = n.make<AddOp>(index, places, n.make<AlignAxesOp>(index, start, update, /*axis=*/0));
+  }
+  if (mode == "circular")
+    places = n.make<ModOp>(index, places, sizeOf(cache));
+  else // what is negative does not count from the end: it is too large
+    places = n.make<WhereOp>(index, n.make<LessOp>(n.b().getI1Type(), places, n.scalar(0, index)),
+                             n.constant(DenseElementsAttr::get(RankedTensorType::get({}, index), INT64_MAX)), places);
+  n.setOutput(0, n.make<ScatterElementsOp>(n.elementType(0), cache, places, update, axis, ReduceKindAttr()));
+}
+
 void addMovementOps(OpTable &t) {
+  t.add("TensorScatter", 24, tensorScatter);
   t.add("Col2Im", 18, col2im);
   t.add("Concat", 4, concat);
   t.add("DepthToSpace", 1, depthToSpace);

@@ -224,6 +224,16 @@ static void lpPool(NodeReader &n) {
   n.setOutput(0, n.cast(root(n, sums, p), type));
 }
 
+/// The norm over all spatial axes.
+static void globalLpPool(NodeReader &n) {
+  int64_t p = n.getInt("p", 2);
+  if (p < 1)
+    return n.fail(Twine("its attribute 'p' is ") + Twine(p) + "; it must be positive");
+  Type type = n.elementType(0), wide = typeOfSums(n, type);
+  Value sums = n.make<GlobalPoolOp>(wide, absolute(n, n.cast(n.input(0), wide), p), PoolKind::Sum);
+  n.setOutput(0, n.cast(root(n, sums, p), type));
+}
+
 /// Squares of neighbouring channels are summed up by a window over them, in front of the other axes as one.
 static void localResponseNormalization(NodeReader &n) {
   std::optional<int64_t> size = n.findInt("size");
@@ -264,6 +274,7 @@ void addVisionOps(OpTable &t) {
   t.add("Resize", 10, resize);
   t.add("Upsample", 7, upsample);
   t.add("LpPool", 2, lpPool);
+  t.add("GlobalLpPool", 2, globalLpPool);
   t.add("LRN", 1, localResponseNormalization);
   t.add("InstanceNormalization", 6, instanceNormalization);
   t.add("MaxPool", 1, maxPool);

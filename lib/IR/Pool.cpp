@@ -239,7 +239,8 @@ LogicalResult GlobalPoolOp::expand(RewriterBase &rewriter) {
   if (getKind() == PoolKind::Average)
     rewriter.replaceOpWithNewOp<MeanOp>(*this, type, getX(), axes, /*keepdims=*/true, /*allAxes=*/false);
   else
-    rewriter.replaceOpWithNewOp<ReduceOp>(*this, type, getX(), ReduceKind::Max, axes, /*keepdims=*/true, /*allAxes=*/false);
+    rewriter.replaceOpWithNewOp<ReduceOp>(*this, type, getX(), getKind() == PoolKind::Sum ? ReduceKind::Sum : ReduceKind::Max, axes, /*keepdims=*/true,
+                                          /*allAxes=*/false);
   return success();
 }
 

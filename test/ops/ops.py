@@ -1268,6 +1268,13 @@ def max_pool(d):
     return d.node(arrays, attributes, outputs=2 if both else 1)
 
 
+@op("GlobalLpPool")
+def global_lp_pool(d):
+    axes = d.between(1, 3)
+    p = d.pick([1, 2, 3])
+    return d.node(lambda: [d.small(d.dims(axes + 2, 1, 300))], {"p": p} if p != 2 or d.chance(0.5) else {}, exact=False, tolerance=4)
+
+
 @op("MaxUnpool")
 def max_unpool(d):
     axes = d.between(1, 3)

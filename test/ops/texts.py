@@ -155,6 +155,11 @@ def max_unpool(node, arrays):
     return [result]
 
 
+def global_lp_pool(node, arrays):
+    x, p = wide(arrays[0]), node.attributes.get("p", 2)
+    return [((np.abs(x) ** p).sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / p)).astype(arrays[0].dtype)]
+
+
 def max_pool(node, arrays):
     x, axes = arrays[0], arrays[0].ndim - 2
     get = node.attributes.get
@@ -225,4 +230,4 @@ def non_max_suppression(node, arrays):
 
 
 BY_TEXT = {"GridSample": grid_sample, "AffineGrid": affine_grid, "RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool,
-           "MaxPool": max_pool, "NonMaxSuppression": non_max_suppression}
+           "GlobalLpPool": global_lp_pool, "MaxPool": max_pool, "NonMaxSuppression": non_max_suppression}

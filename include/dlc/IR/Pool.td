@@ -37,7 +37,7 @@ def Dlc_PoolIndicesOp : Dlc_Op<"pool_indices", ["form", "role", "lower"], [Pure]
 }
 
 def Dlc_GlobalPoolOp : Dlc_Op<"global_pool", ["form", "expand"], [Pure]> {
-  let summary = "Largest element or average over all spatial axes, which stay with size 1; expands into a reduction";
+  let summary = "Largest element, average or sum over all spatial axes, which stay with size 1; expands into a reduction";
   let arguments = (ins AnyTensor:$x, Dlc_PoolKindAttr:$kind);
   let results = (outs AnyTensor:$result);
   let assemblyFormat = "$kind operands attr-dict `:` functional-type(operands, results)";

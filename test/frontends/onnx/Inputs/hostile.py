@@ -65,7 +65,7 @@ def models():
 
     def odd_names(model):
         model.graph.node[0].name = "a\nb\0c"
-        model.graph.node[0].op_type = "GlobalLpPool"
+        model.graph.node[0].op_type = "RandomNormalLike"
     yield "names", changed(odd_names), []
 
     softmax = parse("g (float[2, 2] x) => (float[2, 2] y) { y = Softmax<axis = 0>(x) }")
