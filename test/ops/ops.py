@@ -1303,6 +1303,49 @@ def max_unpool(d):
     return d.node(arrays, attributes, constant((2, known)))
 
 
+@op("Resize")
+def resize(d):
+    kinds = ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"] + ["tf_crop_and_resize"] * 2 + ["half_pixel_symmetric"] * (d.opset >= 19)
+    how = d.pick(kinds) if d.opset >= 11 else "asymmetric"
+    crops = how == "tf_crop_and_resize"
+    mode = d.pick(["nearest", "linear"] + ["cubic"] * (d.opset >= 11)) if is_float(d.dtype) else "nearest"
+    attributes = {"mode": mode} | ({"coordinate_transformation_mode": how} if d.opset >= 11 else {})
+    if mode == "nearest" and d.opset >= 11 and d.chance(0.6):
+        attributes["nearest_mode"] = d.pick(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+    if mode == "cubic" and d.chance(0.5):
+        attributes |= {"cubic_coeff_a": d.pick([-0.5, -0.75])} | ({"exclude_outside": 1} if not crops else {})
+    if crops and d.chance(0.5):
+        attributes["extrapolation_value"] = float(d.between(0, 4))
+    by_sizes = d.opset >= 11 and d.chance(0.6)
+    if d.opset >= 18 and by_sizes and not crops and d.chance(0.6):
+        attributes["keep_aspect_ratio_policy"] = d.pick(["not_larger", "not_smaller"])
+    axes = d.pick([[], [2, 3], [3, 2]]) if d.opset >= 18 else []
+    attributes |= {"axes": axes} if axes else {}
+    known = d.chance(0.4)
+    fixed = [d.pick([1, 2, 0.5, 1.5, 3]) for _ in range(2)], [d.between(1, 9) for _ in range(2)]
+
+    def arrays():
+        dims = d.dims(4, 2, 400)
+        scales, sizes = fixed if known else ([d.pick([1, 2, 0.5, 1.5, 3]) for _ in range(2)], [d.between(1, 9) for _ in range(2)])
+        if by_sizes and known and not axes:
+            dims[:2] = [2, 3]
+        scales, sizes = [scales if axes else [1, 1, *scales], sizes if axes else [*dims[:2], *sizes]]
+        count = len(sizes)
+        roi = np.concatenate([d.random.integers(-1, 3, count) / 8, d.random.integers(5, 10, count) / 8]).astype(np.float32)
+        if not axes:
+            roi[[0, 1, count, count + 1]] = [0, 0, 1, 1]
+        scales = np.array(scales, np.float32)
+        if d.opset < 11:
+            return [d.small(dims), scales]
+        none = np.zeros(0, np.float32) if d.opset < 13 else None
+        return [d.small(dims), roi if crops else none] + ([none, ints(sizes)] if by_sizes else [scales])
+
+    if d.opset < 11:
+        return d.node(arrays, attributes, constant((1, known)), exact=mode == "nearest", tolerance=4)
+    missing = [1] * (d.opset < 13 and not crops) + [2] * (d.opset < 13 and by_sizes)
+    return d.node(arrays, attributes, missing + constant((3 if by_sizes else 2, known)), exact=mode == "nearest", tolerance=4)
+
+
 @op("GridSample")
 def grid_sample(d):
     axes = 2 if d.opset < 20 else d.pick([1, 2, 2, 2, 3])

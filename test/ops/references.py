@@ -252,6 +252,13 @@ FAULTS = [
      "with SAME there are ceil(size / stride) windows, however far apart their cells lie; it has fewer"),
     ("ort", {"MaxPool"}, lambda n, x: n.attributes.get("auto_pad", "").startswith("SAME") and strides_exceed_windows(n),
      "padding is 0 or more, and nothing is padded where the stride is longer than the window; it takes elements away there"),
+    ("evaluator", {"Resize"}, lambda n, x: x[0].dtype != np.float32, "it has weights in the type of the data, or in single precision"),
+    ("ort", {"Resize"}, lambda n, x: unsorted(n.attributes.get("axes", [])), "roi and sizes are in the order of `axes`; it has them in that of the tensor"),
+    ("ort", {"Resize"}, lambda n, x: n.attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize",
+     "what lies outside of [0, length - 1] has the extrapolation value; it bounds that otherwise"),
+    ("ort", {"Resize"}, lambda n, x: n.attributes.get("keep_aspect_ratio_policy", "stretch") != "stretch" or
+     n.attributes.get("coordinate_transformation_mode") == "align_corners" and len(x) < 4,
+     "the length after the scale counts before it is rounded, as in the package's reference; it takes the rounded one"),
     ("ort", {"MaxUnpool"}, lambda n, x: len(x) > 2, "indices count in what the attributes give, by the package's own case; in `output_shape` there"),
     ("evaluator", {"RoiAlign"}, lambda n, x: n.opset < 16, "before version 16 regions are not shifted; it shifts them by half an element"),
     ("evaluator", {"MaxPool"}, lambda n, x: {*n.attributes.get("strides", [1]), *n.attributes.get("dilations", [1])} == {1},

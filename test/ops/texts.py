@@ -4,6 +4,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -141,6 +142,56 @@ def deform_conv(node, arrays):
     return [(result if bias is None else result + wide(bias).reshape(-1, *[1] * axes)).astype(x.dtype)]
 
 
+def resize(node, arrays):
+    x, get = arrays[0], node.attributes.get
+    roi, scales, sizes = (None, arrays[1], None) if node.opset < 11 else [None if a is None or not a.size else a for a in [*arrays[1:], None, None, None][:3]]
+    mode, policy = get("mode", "nearest"), get("keep_aspect_ratio_policy", "stretch")
+    how = get("coordinate_transformation_mode", "half_pixel") if node.opset >= 11 else "asymmetric"
+    rounding = get("nearest_mode", "round_prefer_floor") if node.opset >= 11 else "floor"
+    axes = [a % x.ndim for a in get("axes", range(x.ndim))]
+    if scales is None:
+        scales = [Fraction(int(s), x.shape[a]) for s, a in zip(sizes, axes)]
+        if policy != "stretch":
+            scales = [(min if policy == "not_larger" else max)(scales)] * len(axes)
+    widths = [x.shape[a] * float(s) for s, a in zip(scales, axes)]  # before they are rounded
+    if sizes is None:
+        sizes = [math.floor(w) for w in widths]
+    elif policy == "stretch":
+        widths = [float(s) for s in sizes]
+    else:
+        sizes = [math.floor(s * x.shape[a] + Fraction(1, 2)) for s, a in zip(scales, axes)]
+    values = wide(x)
+    for k, (axis, size, scale, width) in enumerate(zip(axes, sizes, scales, widths)):
+        n, scale = x.shape[axis], float(scale)
+        if size == n and scale == 1 and how != "tf_crop_and_resize":
+            continue
+        begin, end = (float(roi[k]), float(roi[k + len(axes)])) if how == "tf_crop_and_resize" else (0, 1)
+        weights, outside = np.zeros((size, n)), np.zeros(size, bool)
+        for i in range(size):
+            place = {"asymmetric": lambda: i / scale, "align_corners": lambda: 0 if width == 1 else i * (n - 1) / (width - 1),
+                     "pytorch_half_pixel": lambda: -0.5 if width == 1 else (i + 0.5) / scale - 0.5, "half_pixel": lambda: (i + 0.5) / scale - 0.5,
+                     "half_pixel_symmetric": lambda: n * 0.5 * (1 - size / width) + (i + 0.5) / scale - 0.5,
+                     "tf_crop_and_resize": lambda: begin * (n - 1) + ((end - begin) * (n - 1) / 2 if width == 1 else i * (end - begin) * (n - 1) / (width - 1))}[how]()
+            outside[i] = how == "tf_crop_and_resize" and not 0 <= place <= n - 1
+            first = math.floor(place)
+            ratio = place - first
+            if mode == "nearest":
+                nearest = {"round_prefer_floor": math.ceil(place - 0.5), "round_prefer_ceil": math.floor(place + 0.5), "floor": first, "ceil": math.ceil(place)}
+                taps = [(nearest[rounding], 1)]
+            elif mode == "linear":
+                taps = [(first, 1 - ratio), (first + 1, ratio)]
+            else:
+                taps = [(first - 1 + j, w) for j, w in enumerate(cubic(ratio, get("cubic_coeff_a", -0.75)))]
+            if get("exclude_outside", 0) and mode != "nearest":
+                taps = [(t, w) for t, w in taps if 0 <= t < n]
+                taps = [(t, w / sum(w for _, w in taps)) for t, w in taps]
+            for tap, weight in taps:
+                weights[i, min(max(tap, 0), n - 1)] += weight
+        values = np.moveaxis(np.tensordot(weights, values, (1, axis)), 0, axis)
+        values[(slice(None),) * axis + (outside,)] = get("extrapolation_value", 0)
+    return [rounded(values, x.dtype)]
+
+
 def max_unpool(node, arrays):
     x, indices, shape = [*arrays, None][:3]
     axes = x.ndim - 2
@@ -229,5 +280,5 @@ def non_max_suppression(node, arrays):
     return [np.array(found, np.int64).reshape(-1, 3)]
 
 
-BY_TEXT = {"GridSample": grid_sample, "AffineGrid": affine_grid, "RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool,
+BY_TEXT = {"Resize": resize, "GridSample": grid_sample, "AffineGrid": affine_grid, "RoiAlign": roi_align, "DeformConv": deform_conv, "MaxUnpool": max_unpool,
            "GlobalLpPool": global_lp_pool, "MaxPool": max_pool, "NonMaxSuppression": non_max_suppression}
