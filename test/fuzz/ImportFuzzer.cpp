@@ -24,8 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes) {
   bool isImported = bool(module);
   if (isImported) {
     mlir::PassManager passes(&context);
-    dlc::BackendRegistry backends;
-    dlc::buildPhase(dlc::Phase::Clean, passes, backends);
+    dlc::buildPhase(dlc::Phase::Clean, passes, dlc::allBackends());
     isImported = succeeded(passes.run(*module));
   }
   if (!isImported && !hasError)
