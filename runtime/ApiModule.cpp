@@ -44,6 +44,14 @@ enum dlcrt_status dlcrt_module_open_memory(const void *data, uint64_t bytes, con
   return openMemory(data, bytes, options, module, error);
 }
 
+enum dlcrt_status dlcrt_module_open_static(const dlcrt_static_module *data, const dlcrt_module_options *options,
+                                           dlcrt_module **module, dlcrt_error *error) {
+  succeed(error);
+  if (!data || !module)
+    return failNull(error, data ? "module" : "data");
+  return openStatic(data, options, module, error);
+}
+
 void dlcrt_module_close(dlcrt_module *module) {
   if (module)
     release(*module);

@@ -26,9 +26,9 @@ const dlcrt_state_function *Module::stateUse(uint32_t function) const {
 }
 
 static void unmap(Module &module, Region &region) {
-  if (region.mapped)
+  if (region.owner == Region::System)
     munmap(region.data, region.bytes);
-  else
+  else if (region.owner == Region::Allocator)
     module.memory.release(region.data, region.bytes);
   region = Region();
 }
@@ -69,6 +69,7 @@ static Status copyRegion(Module &module, const void *data, uint64_t bytes, Regio
   if (!region.data)
     return failOutOfMemory(error, "the module's bytes", bytes);
   region.bytes = bytes;
+  region.owner = Region::Allocator;
   memcpy(region.data, data, bytes);
   return DLCRT_OK;
 }
@@ -77,7 +78,7 @@ static Status copyRegion(Module &module, const void *data, uint64_t bytes, Regio
 /// executable.
 static Status mapCode(Module &module, int file, Error *error) {
   uint64_t bytes = module.codeBytes.count;
-  if (bytes == 0)
+  if (bytes == 0 || module.isStatic)
     return DLCRT_OK;
   void *code;
   if (file >= 0) {
@@ -101,7 +102,7 @@ static Status mapCode(Module &module, int file, Error *error) {
                 errno == EPERM || errno == EACCES ? " (is the file system mounted noexec?)" : "");
   module.code.data = static_cast<uint8_t *>(code);
   module.code.bytes = bytes;
-  module.code.mapped = true;
+  module.code.owner = Region::System;
   return DLCRT_OK;
 }
 
@@ -111,7 +112,7 @@ static Status load(Module &module, int file, uint32_t flags, Error *error) {
     return status;
   if (Status status = mapCode(module, file, error))
     return status;
-  if ((flags & DLCRT_MODULE_READ_CONSTANTS) && module.constantBytes.count && module.file.mapped) {
+  if ((flags & DLCRT_MODULE_READ_CONSTANTS) && module.constantBytes.count && module.file.owner == Region::System) {
     if (Status status =
             copyRegion(module, module.constantBytes.data, module.constantBytes.count, module.constants, error))
       return status;
@@ -139,7 +140,7 @@ static Status mapFile(Module &module, const char *path, int &file, Error *error)
     return fail(error, DLCRT_ERROR_IO, "cannot map: %s", strerror(errno));
   module.file.data = static_cast<uint8_t *>(data);
   module.file.bytes = uint64_t(info.st_size);
-  module.file.mapped = true;
+  module.file.owner = Region::System;
   return DLCRT_OK;
 }
 
@@ -195,15 +196,44 @@ Status dlcrt::impl::openMemory(const void *data, uint64_t bytes, const dlcrt_mod
   } else if (uintptr_t(data) % 64 != 0) {
     status = copyRegion(*module, data, bytes, module->file, error);
   } else {
-    // Neither mapped nor allocated here: views only. destroy() must not release it, so `file` is cleared below.
     module->file.data = static_cast<uint8_t *>(const_cast<void *>(data));
     module->file.bytes = bytes;
   }
-  bool borrowed = module->file.data == data;
   if (status == DLCRT_OK)
     status = load(*module, -1, given.flags, error);
-  if (borrowed)
-    module->file = Region();
+  return finish(module, status, out, error);
+}
+
+static Status takeStatic(Module &module, const dlcrt_static_module &data, Error *error) {
+  if (uintptr_t(data.data) % DLCRT_STATIC_ALIGNMENT != 0 || uintptr_t(data.code) % DLCRT_STATIC_ALIGNMENT != 0)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "its pieces do not lie at multiples of %u bytes",
+                DLCRT_STATIC_ALIGNMENT);
+  if (!data.data || data.data_bytes < sizeof(dlcrt_file_header))
+    return fail(error, DLCRT_ERROR_BAD_MODULE, "not a module: it has only %llu bytes",
+                (unsigned long long)(data.data ? data.data_bytes : 0));
+  if (!data.code && data.code_bytes)
+    return fail(error, DLCRT_ERROR_INVALID_ARGUMENT, "code is NULL");
+  auto bytes = [](const void *data) { return static_cast<uint8_t *>(const_cast<void *>(data)); };
+  module.file = {bytes(data.data), data.data_bytes, Region::Application};
+  module.code = {bytes(data.code), data.code_bytes, Region::Application};
+  module.isStatic = true;
+  return DLCRT_OK;
+}
+
+Status dlcrt::impl::openStatic(const dlcrt_static_module *data, const dlcrt_module_options *options,
+                               dlcrt_module **out, Error *error) {
+  dlcrt_static_module known;
+  if (Status status = readStruct(data, known, "dlcrt_static_module", error))
+    return status;
+  dlcrt_module_options given;
+  if (Status status = readOptions(options, given, error))
+    return status;
+  dlcrt_module *module = createModule(given.name ? given.name : known.name ? known.name : "module");
+  if (!module)
+    return failOutOfMemory(error, "the module", sizeof(Module));
+  Status status = takeStatic(*module, known, error);
+  if (status == DLCRT_OK)
+    status = load(*module, -1, given.flags, error);
   return finish(module, status, out, error);
 }
 

@@ -40,11 +40,13 @@ struct Plan {
       : lateNodes(memory), late(memory), symbolic(memory), fixed(memory), calls(memory), sizing(memory) {}
 };
 
-/// A range of memory that was mapped, or allocated from `Module::memory`.
+/// A range of memory, and whose it is: the application's, mapped, or allocated from `Module::memory`.
 struct Region {
+  enum Owner { Application, System, Allocator };
+
   uint8_t *data = nullptr;
   uint64_t bytes = 0;
-  bool mapped = false;
+  Owner owner = Application;
 };
 
 struct Module {
@@ -52,10 +54,10 @@ struct Module {
   Memory memory;
   Vector<char> name; // how messages call it, NUL-terminated
 
-  // What is owned.
-  Region file;      // the whole file, read-only
+  Region file;      // the whole file, read-only; of a static module all before CODE
   Region code;      // CODE, read and execute
   Region constants; // CONST when it was read instead of mapped
+  bool isStatic = false;
 
   // Views into `file`.
   const dlcrt_file_header *header = nullptr;
@@ -100,6 +102,8 @@ struct Module {
 Status openFile(const char *path, const dlcrt_module_options *options, dlcrt_module **module, Error *error);
 Status openMemory(const void *data, uint64_t bytes, const dlcrt_module_options *options, dlcrt_module **module,
                   Error *error);
+Status openStatic(const dlcrt_static_module *data, const dlcrt_module_options *options, dlcrt_module **module,
+                  Error *error);
 void retain(Module &module);
 void release(Module &module);
 
@@ -121,7 +125,7 @@ struct StateSymbols {
 };
 
 // Verify.cpp
-/// Checks the file in `module.file` and sets all views; `module.code` is not needed yet.
+/// Checks the file in `module.file` and sets all views; `module.code` is needed only of a static module.
 Status verifyModule(Module &module, Error *error);
 /// Checks the hashes of the constants.
 Status verifyConstants(const Module &module, Error *error);

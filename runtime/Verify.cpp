@@ -108,7 +108,7 @@ Status ModuleVerifier::header() {
   if (header.major != DLCRT_FORMAT_MAJOR || header.minor != DLCRT_FORMAT_MINOR)
     return fail(error, DLCRT_ERROR_VERSION, "module format %u.%u, but this runtime (%s) reads %u.%u",
                 header.major, header.minor, dlcrt_version_string(), DLCRT_FORMAT_MAJOR, DLCRT_FORMAT_MINOR);
-  if (module.file.bytes != header.file_bytes)
+  if (!module.isStatic && module.file.bytes != header.file_bytes)
     return bad("%s: it should have %llu bytes, but has %llu",
                module.file.bytes < header.file_bytes ? "truncated" : "something was appended",
                (unsigned long long)header.file_bytes, (unsigned long long)module.file.bytes);
@@ -141,11 +141,18 @@ Status ModuleVerifier::sections() {
     if (entry.offset % alignment != 0)
       return bad("section %s is at offset %llu, which is not a multiple of %llu", name,
                  (unsigned long long)entry.offset, (unsigned long long)alignment);
-    if (entry.offset < sizeof(header) + tableBytes || entry.offset > module.file.bytes ||
-        entry.bytes > module.file.bytes - entry.offset)
-      return bad("section %s lies outside the file", name);
-    section[entry.kind] = {module.file.data + entry.offset, entry.bytes};
-    uint64_t hash = entry.kind == DLCRT_SECTION_CONST ? 0 : xxh64(module.file.data + entry.offset, entry.bytes);
+    if (module.isStatic && entry.kind == DLCRT_SECTION_CODE) {
+      if (entry.offset < module.file.bytes || entry.bytes != module.code.bytes ||
+          entry.offset > header.file_bytes || header.file_bytes - entry.offset != entry.bytes)
+        return bad("its code is not the last section, or not the code it was made with");
+      section[entry.kind] = {module.code.data, entry.bytes};
+    } else {
+      if (entry.offset < sizeof(header) + tableBytes || entry.offset > module.file.bytes ||
+          entry.bytes > module.file.bytes - entry.offset)
+        return bad("section %s lies outside the file", name);
+      section[entry.kind] = {module.file.data + entry.offset, entry.bytes};
+    }
+    uint64_t hash = entry.kind == DLCRT_SECTION_CONST ? 0 : xxh64(section[entry.kind].data, entry.bytes);
     if (hash != entry.hash)
       return bad("damaged: section %s does not have the hash it should have", name);
   }
@@ -154,6 +161,8 @@ Status ModuleVerifier::sections() {
   for (uint32_t kind : required)
     if (!section[kind].data)
       return bad("section %s is missing", sectionNames[kind]);
+  if (module.isStatic && !section[DLCRT_SECTION_CODE].data && module.code.bytes)
+    return bad("it has code, but no section CODE");
   module.planBytes = section[DLCRT_SECTION_PLAN];
   module.codeBytes = section[DLCRT_SECTION_CODE];
   module.constantBytes = section[DLCRT_SECTION_CONST];

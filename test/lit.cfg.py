@@ -30,7 +30,7 @@ config.environment["LD_LIBRARY_PATH"] = os.path.join(config.dlc_build_dir, "lib"
 # Longer names first: lit replaces in this order, and %dlc would else eat the head of %dlc-opt.
 for name in ("dlc-lsp-server", "dlc-translate", "dlc-reduce", "dlc-opt", "dlcrt-run", "dlc"):
     config.substitutions.append(("%" + name + r"(?![\w-])", os.path.join(tools, name)))
-for name in ("FileCheck", "split-file", "not", "llvm-objdump", "llvm-readelf"):
+for name in ("FileCheck", "split-file", "not", "llvm-objdump", "llvm-readelf", "clang"):
     config.substitutions.append(("%" + name + r"(?![\w-])", shutil.which(name, path=config.environment["PATH"]) or name))
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%root", config.dlc_source_dir))

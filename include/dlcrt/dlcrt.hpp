@@ -109,6 +109,13 @@ public:
     dlcrt_module_open_memory(data, bytes, &options, &module.handle, error.c());
     return module;
   }
+  /// A module that is part of the program: `x_module` of the X.h that dlc wrote beside X.a.
+  static Module open(const dlcrt_static_module &data, Error &error, uint32_t flags = 0) {
+    dlcrt_module_options options = {sizeof(options), flags, nullptr};
+    Module module;
+    dlcrt_module_open_static(&data, &options, &module.handle, error.c());
+    return module;
+  }
 
   explicit operator bool() const { return handle != nullptr; }
   dlcrt_module *c() const { return handle; }
@@ -243,14 +250,19 @@ public:
     return dlcrt_module_find_output(module, dlcrt_instance_function(handle), name);
   }
 
+  // Numbers may be int too: 0 would else be a pointer as well.
   bool bindInput(uint32_t input, const dlcrt_tensor &tensor, Error &error) {
     return dlcrt_instance_bind_input(handle, input, &tensor, error.c()) == DLCRT_OK;
   }
+  bool bindInput(int input, const dlcrt_tensor &tensor, Error &error) { return bindInput(uint32_t(input), tensor, error); }
   bool bindInput(const char *name, const dlcrt_tensor &tensor, Error &error) {
     return bindInput(findInput(name), tensor, error);
   }
   bool bindOutput(uint32_t output, const dlcrt_tensor &tensor, Error &error) {
     return dlcrt_instance_bind_output(handle, output, &tensor, error.c()) == DLCRT_OK;
+  }
+  bool bindOutput(int output, const dlcrt_tensor &tensor, Error &error) {
+    return bindOutput(uint32_t(output), tensor, error);
   }
   bool bindOutput(const char *name, const dlcrt_tensor &tensor, Error &error) {
     return bindOutput(findOutput(name), tensor, error);
@@ -270,6 +282,7 @@ public:
       return Tensor();
     return tensor;
   }
+  Tensor output(int output, Error &error) { return this->output(uint32_t(output), error); }
   Tensor output(const char *name, Error &error) { return output(findOutput(name), error); }
   dlcrt_instance_statistics statistics() const {
     dlcrt_instance_statistics statistics = {};

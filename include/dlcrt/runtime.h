@@ -4,6 +4,7 @@
  * The C API of dlcrt, the runtime that executes modules (.dlcm) made by dlc.
  *
  *   dlcrt_module_open_file        map a module; it is checked completely before anything in it is used
+ *   dlcrt_module_open_static      the same for a module that is part of the program
  *   dlcrt_module_function, ...    ask for signatures and variants
  *   dlcrt_instance_create         one execution context of one function, with its own memory
  *   dlcrt_instance_bind_input     zero-copy: the runtime reads the caller's memory
@@ -192,6 +193,26 @@ DLCRT_API enum dlcrt_status dlcrt_module_open_file(const char *path, const struc
 /* The same for a module in memory. Code is copied to executable pages; everything else is used in place, so `data`, aligned
  * to 64 bytes or it is copied, has to stay unchanged until the last instance and the module are gone. */
 DLCRT_API enum dlcrt_status dlcrt_module_open_memory(const void *data, uint64_t bytes,
+                                                     const struct dlcrt_module_options *options,
+                                                     struct dlcrt_module **module, struct dlcrt_error *error);
+
+#define DLCRT_STATIC_ALIGNMENT 4096
+
+/* A module that is part of the program: `dlc compile MODEL.onnx -o X.a` makes one, and X.h that declares it. It is the bytes of a module
+ * file whose last section is CODE, in two pieces. */
+struct dlcrt_static_module {
+  uint32_t struct_size;
+  uint32_t reserved;   /* 0 */
+  const char *name;    /* how messages call it where the options do not say */
+  const void *data;    /* all that comes before CODE; need not be writable; aligned to DLCRT_STATIC_ALIGNMENT */
+  uint64_t data_bytes; /* without the padding before CODE */
+  const void *code;    /* CODE, executable where it lies; likewise aligned. NULL if there are no bytes of it */
+  uint64_t code_bytes;
+};
+
+/* Checks it as a file is checked, and uses it where it is: opens no file, makes no memory executable, copies nothing. Both pieces have to
+ * stay until the last instance and the module are gone. DLCRT_MODULE_READ_CONSTANTS changes nothing. */
+DLCRT_API enum dlcrt_status dlcrt_module_open_static(const struct dlcrt_static_module *data,
                                                      const struct dlcrt_module_options *options,
                                                      struct dlcrt_module **module, struct dlcrt_error *error);
 

@@ -673,6 +673,7 @@ llvm::Error ModuleWriter::variant(ModuleOp op) {
                        static_cast<uint32_t>(kernel.getOperandCount() + kernel.getDestinationCount()),
                        static_cast<uint32_t>(kernel.getScalarCount()), static_cast<uint32_t>(kernel.getStack().value_or(0)), 0});
   }
+  code.align(DLCRT_CODE_ALIGNMENT);
   uint64_t codeOffset = code.size(), codeBytes = 0;
   if (image) {
     std::optional<ConstantBytes> bytes = constantBytes(image);
@@ -680,7 +681,6 @@ llvm::Error ModuleWriter::variant(ModuleOp op) {
       return failed("the code image of '" + targetName.getValue() + "' is not there (a weights file is missing?)");
     code.appendAll(bytes->data);
     codeBytes = bytes->data.size();
-    code.align(DLCRT_CODE_ALIGNMENT);
   } else if (kernels.size() != firstKernel) {
     return failed("the variant '" + targetName.getValue() + "' has kernels and no code image");
   }
@@ -783,7 +783,9 @@ void ModuleWriter::emit(llvm::raw_ostream &os) {
       {DLCRT_SECTION_STRINGS, &strings.bytes, 8},        {DLCRT_SECTION_FUNCTIONS, &functionBytes, 8},
       {DLCRT_SECTION_VARIANTS, &variantBytes, 8},        {DLCRT_SECTION_PLAN, &plans, 8},
       {DLCRT_SECTION_CONST_TABLE, &constTable, 8},       {DLCRT_SECTION_DEBUG, &debugBytes, 8},
-      {DLCRT_SECTION_CODE, &code, DLCRT_CODE_ALIGNMENT}, {DLCRT_SECTION_CONST, nullptr, DLCRT_CONST_ALIGNMENT}};
+      {DLCRT_SECTION_CONST, nullptr, DLCRT_CONST_ALIGNMENT},
+      // The last, so that a module in a program (ObjectFile.cpp) is the same bytes in two pieces.
+      {DLCRT_SECTION_CODE, &code, DLCRT_CODE_ALIGNMENT}};
   if (!stateDescs.empty())
     order.insert(order.begin() + 4, {DLCRT_SECTION_STATE, &stateBytes, 8});
   SmallVector<dlcrt_section> table;

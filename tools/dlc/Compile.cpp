@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../RegisterAll.h"
+#include "Embed.h"
 #include "Session.h"
 #include "dlc/Pipeline/TextFile.h"
 #include "dlc/Plan/Plan.h"
@@ -23,7 +24,7 @@ namespace dlc {
 
 namespace {
 
-enum class Kind { Module, Text, Llvm, Assembly };
+enum class Kind { Module, Object, Archive, Text, Llvm, Assembly };
 
 /// What the command line asks for.
 struct Request {
@@ -36,6 +37,8 @@ struct Request {
   unsigned jobs = 1;
 
   bool toStdout() const { return output.empty() || output == "-"; }
+  /// A module that becomes part of a program.
+  bool isEmbedded() const { return kind == Kind::Object || kind == Kind::Archive; }
 };
 
 /// A folder that goes with its owner.
@@ -81,9 +84,13 @@ static llvm::Expected<Kind> kindOf(const Invocation &invocation, llvm::StringRef
     return Kind::Llvm;
   if (name == "asm")
     return Kind::Assembly;
-  if (name == "o" || name == "a" || name == "ptx")
+  if (name == "o")
+    return Kind::Object;
+  if (name == "a")
+    return Kind::Archive;
+  if (name == "ptx")
     return makeError("output of kind '{}' is not available in this version", name);
-  return makeError("--emit takes dlcm, mlir, llvm or asm, not '{}'", name);
+  return makeError("--emit takes dlcm, o, a, mlir, llvm or asm, not '{}'", name);
 }
 
 /// Returns an exit code when the command line is no good.
@@ -106,6 +113,12 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
   request.kind = *kind;
   if (request.kind == Kind::Module && request.output.empty())
     return invocation.usage("say where the module goes: -o FILE.dlcm (or -o - for stdout)");
+  if (request.isEmbedded()) {
+    if (request.toStdout())
+      return invocation.usage("a header goes beside the object: say where both go, -o FILE.o or -o FILE.a");
+    if (llvm::Error failed = checkHeader(request.output))
+      return invocation.fail(std::move(failed));
+  }
   if (invocation.has(OPT_json) && request.toStdout())
     return invocation.usage("--json and the result cannot both go to stdout: give -o FILE");
   if (request.kind == Kind::Text && !request.options.stopAfter)
@@ -160,6 +173,11 @@ static std::optional<int> readFlags(const Invocation &invocation, Request &reque
   llvm::Expected<std::vector<Target>> targets = invocation.has(OPT_target) ? targetsOf(invocation) : defaultTargets();
   if (!targets)
     return invocation.fail(targets.takeError());
+  if (request.isEmbedded() && !(request.startFrom && isPerVariant(*request.startFrom)))
+    for (const Target &target : *targets)
+      if (target.arch != targets->front().arch)
+        return invocation.fail(makeError("an object holds code for one architecture, and {} and {} are two: make one object for each",
+                                         targets->front().name, target.name));
   request.options.variants = variantsFor(std::move(*targets));
   request.options.codegen.jobs = request.jobs;
   request.options.evaluator = &constantEvaluator();
@@ -277,8 +295,16 @@ int runCompile(const Invocation &invocation) {
 
   std::vector<std::string> written;
   llvm::Error failed = llvm::Error::success();
+  uint64_t outputBytes = compiled->bytes.size();
   if (request.kind == Kind::Module) {
     failed = writeBytes(invocation, request, compiled->bytes);
+  } else if (request.isEmbedded()) {
+    llvm::Expected<uint64_t> bytes =
+        writeEmbedded(compiled->bytes, request.output, request.kind == Kind::Archive, request.startFrom ? invocation.inputs.front() : request.models.front().path);
+    if (bytes)
+      outputBytes = *bytes;
+    else
+      failed = bytes.takeError();
   } else if (request.kind == Kind::Text) {
     failed = writeTextsOf(invocation, request, *compiled, written);
   } else {
@@ -298,12 +324,14 @@ int runCompile(const Invocation &invocation) {
     llvm::json::OStream json(invocation.io.out);
     json.object([&] {
       json.attribute("output", llvm::json::fixUTF8(request.output));
+      if (request.isEmbedded())
+        json.attribute("header", llvm::json::fixUTF8(headerPathOf(request.output)));
       if (!written.empty())
         json.attributeArray("texts", [&] {
           for (const std::string &path : written)
             json.value(llvm::json::fixUTF8(path));
         });
-      json.attribute("bytes", static_cast<int64_t>(compiled->bytes.size()));
+      json.attribute("bytes", static_cast<int64_t>(outputBytes));
       json.attribute("seconds", seconds.count());
       json.attribute("peak_rss_bytes", static_cast<int64_t>(usage.ru_maxrss) * 1024);
       json.attribute("kernels", compiled->kernels);

@@ -44,8 +44,8 @@ def json : Switch<"json", "Report as one JSON object on stdout", [CompileVerb, I
 
 // --- compile
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">, On<[CompileVerb]>,
-        HelpText<"Where the result goes; - is stdout. Its suffix says what it is: .dlcm, .mlir, .ll, .s">;
-defm emit : Value<"emit", "KIND", "What to make, whatever the suffix: dlcm (module), mlir (the program's text after the last phase), llvm, asm", [CompileVerb]>;
+        HelpText<"Where the result goes; - is stdout. Its suffix says what it is: .dlcm, .o or .a (for a program that has the module inside; a header .h goes beside it), .mlir, .ll, .s">;
+defm emit : Value<"emit", "KIND", "What to make, whatever the suffix: dlcm (module), o, a (module as an object or an archive, with a header), mlir (the program's text after the last phase), llvm, asm", [CompileVerb]>;
 defm target : Value<"target", "TARGET,...", "Targets, each a variant in the module: cpu, cpu:host, cpu:x86-64-v3, ... "
                     "(repeatable; compile: default the x86-64-v2 baseline and this machine; run, bench and compare: the variant to take)", [CompileVerb, RunVerb, DoctorVerb, BenchVerb, CompareVerb]>;
 defm dim : Value<"dim", "NAME=...", "What a named dimension can be: NAME=8, NAME=1..512, NAME%8 (a multiple of 8); of a module, NAME=8 sizes random inputs, and the memory that inspect reports. Repeatable", [CompileVerb, RunVerb, BenchVerb, CompareVerb, InspectVerb]>;
