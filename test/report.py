@@ -14,6 +14,7 @@ The suites, each run if it exists:
                   test/fusion/random_graphs.py, test/fusion/patterns.py, test/fusion/windows.py, test/layers/check.py, called with
                   --build DIR --jobs N --json FILE [--all] [--filter TEXT]. They exit 0 if all is as expected and write
                   {"passed": N, "failed": N, "unexpected": ["name: what was seen", ...]}
+    examples      test/examples/run.py, called as those are, behind a build of the preset runtime-aarch64
     aarch64       the runtime built for AArch64; its unit tests, and test/aarch64/run.py, which is called as those are, under qemu-user
 
 Each suite's whole output is in <build>/test-logs; what failed is shown with its output. The last line is `N passed, N failed`;
@@ -51,6 +52,7 @@ SCRIPTS = {
     "windows": "test/fusion/windows.py",
     "layers": "test/layers/check.py",
     "aarch64": "test/aarch64/run.py",
+    "examples": "test/examples/run.py",
 }
 EMULATOR = "qemu-aarch64-static"
 
@@ -247,6 +249,11 @@ def run_aarch64(suite, options):
     run_script(suite, options)
 
 
+def run_examples(suite, options):
+    if configure_and_build(suite, "runtime-aarch64", options):
+        run_script(suite, options)
+
+
 def run_script(suite, options):
     command = [sys.executable, ROOT / SCRIPTS[suite.name], "--build", options.build, "--jobs", options.jobs, "--json", suite.json]
     if options.all:
@@ -287,6 +294,7 @@ def suites(options):
         yield "runtime-asan", run_sanitized
     if options.build.name in ("dev", "release") and (options.build / "test" / "lit.site.cfg.py").exists():
         yield "aarch64", run_aarch64
+        yield "examples", run_examples
     for name in ("conformance", "models", "ops", "casts", "contrib", "fusion", "patterns", "windows"):
         if (ROOT / SCRIPTS[name]).exists() and (options.build / "test" / "lit.site.cfg.py").exists():
             yield name, run_script

@@ -101,14 +101,6 @@ static llvm::Expected<std::string> describe(llvm::ArrayRef<char> bytes) {
   return text;
 }
 
-static llvm::Error write(llvm::StringRef path, llvm::ArrayRef<char> bytes) {
-  llvm::Expected<OutputFile> file = OutputFile::create(path);
-  if (!file)
-    return file.takeError();
-  file->os().write(bytes.data(), bytes.size());
-  return file->commit();
-}
-
 llvm::Expected<uint64_t> writeEmbedded(llvm::ArrayRef<char> module, llvm::StringRef output, bool isArchive, llvm::StringRef source) {
   llvm::StringRef stem = llvm::sys::path::stem(output);
   std::string name = cIdentifier(stem), guard = llvm::StringRef(name).upper() + "_MODULE_H";
@@ -141,9 +133,18 @@ llvm::Expected<uint64_t> writeEmbedded(llvm::ArrayRef<char> module, llvm::String
       return archive.takeError();
     bytes = std::move(*archive);
   }
-  if (llvm::Error failed = write(output, bytes))
+  // Both or none, as far as that can be known before.
+  llvm::Expected<OutputFile> objectFile = OutputFile::create(output);
+  if (!objectFile)
+    return objectFile.takeError();
+  llvm::Expected<OutputFile> headerFile = OutputFile::create(headerPathOf(output));
+  if (!headerFile)
+    return headerFile.takeError();
+  objectFile->os().write(bytes.data(), bytes.size());
+  headerFile->os() << header;
+  if (llvm::Error failed = objectFile->commit())
     return failed;
-  if (llvm::Error failed = write(headerPathOf(output), llvm::ArrayRef(header.data(), header.size())))
+  if (llvm::Error failed = headerFile->commit())
     return failed;
   return bytes.size();
 }
